@@ -1,0 +1,197 @@
+"""Every bound for a history, the best of them, and what the answer presupposes.
+
+`account` is a pure function of (assumptions, history, delta, orders): anyone who holds a
+certificate's history can recompute its numbers.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from expunge.accounting.assumptions import Assumptions, Regime
+from expunge.accounting.bounds import BOUNDS, GDP, Guarantee, Renyi
+from expunge.accounting.bounds.log_sobolev import initial_constant
+from expunge.accounting.conversions import check_delta, outward
+from expunge.accounting.history import History
+from expunge.accounting.moduli import check_step_sizes
+from expunge.accounting.refusal import InvalidInput, Refused
+
+__all__ = ["Account", "Figures", "account"]
+
+LARGEST_MEANINGFUL_EPSILON = 20.0
+
+SEES = {"final": "only the model after the last phase", "all": "every model marked as released"}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one bound says; a refused bound says only why."""
+
+    epsilon: float | None = None
+    mu: float | None = None
+    renyi: dict[str, float] | None = None
+    refused: str | None = None
+
+    def document(self) -> dict[str, object]:
+        if self.refused is not None:
+            return {"refused": self.refused}
+        named = {"mu": self.mu, "epsilon": self.epsilon, "renyi": self.renyi}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Account:
+    """All bounds for one history, as `expunge account` prints them."""
+
+    bounds: dict[str, Figures]
+    best: str | None
+    best_reason: str
+    vacuous: bool
+    regime: Regime
+    assumptions: dict[str, dict[str, object]]
+    observer: str
+    comparator: str
+    scope: list[str]
+
+    @property
+    def epsilon(self) -> float | None:
+        """The best bound's epsilon, None when every bound refused."""
+        return None if self.best is None else self.bounds[self.best].epsilon
+
+    def document(self) -> dict[str, object]:
+        return {
+            "bounds": {name: figures.document() for name, figures in self.bounds.items()},
+            "best": self.best,
+            "best_reason": self.best_reason,
+            "vacuous": self.vacuous,
+            "regime": self.regime,
+            "assumptions": self.assumptions,
+            "observer": self.observer,
+            "comparator": self.comparator,
+            "scope": self.scope,
+        }
+
+
+def account(
+    assumptions: Assumptions,
+    history: History,
+    *,
+    delta: float,
+    orders: Sequence[float] = (2.0, 8.0),
+) -> Account:
+    """Judge a history.
+
+    Args:
+        delta: Of the (epsilon, delta) claim.
+        orders: Rényi orders to report, each above 1.
+
+    Raises:
+        InvalidInput: delta, an order or a step size makes no sense.
+    """
+    check_delta(delta)
+    for i, order in enumerate(orders):
+        if not (math.isfinite(order) and order > 1):
+            raise InvalidInput(f"orders[{i}]", "must be finite and above 1")
+    check_step_sizes(assumptions, history)
+    figures = {name: _figures(name, assumptions, history, delta, orders) for name in BOUNDS}
+    best, reason = _best(figures, assumptions)
+    epsilon = None if best is None else figures[best].epsilon
+    return Account(
+        bounds=figures,
+        best=best,
+        best_reason=reason,
+        vacuous=epsilon is None
+        or epsilon > LARGEST_MEANINGFUL_EPSILON
+        or delta * history.largest_samples > 1,
+        regime=assumptions.regime,
+        assumptions=_echo(assumptions, history),
+        observer="all" if history.released_early else "final",
+        comparator=_comparator(history),
+        scope=_scope(assumptions, history),
+    )
+
+
+def _figures(
+    name: str, assumptions: Assumptions, history: History, delta: float, orders: Sequence[float]
+) -> Figures:
+    try:
+        guarantee = _guarantee(name, assumptions, history)
+        epsilon = guarantee.epsilon(delta)
+        renyi = {f"{order:g}": guarantee.renyi(order) for order in orders}
+    except Refused as refusal:
+        return Figures(refused=str(refusal))
+    mu = outward(guarantee.mu, 0.0) if isinstance(guarantee, GDP) else None
+    known = {order: value for order, value in renyi.items() if value is not None}
+    return Figures(epsilon=epsilon, mu=mu, renyi=known if len(known) == len(renyi) else None)
+
+
+def _guarantee(name: str, assumptions: Assumptions, history: History) -> Guarantee:
+    """Nothing was forgotten and both chains start alike: they are one chain."""
+    if history.forgets or assumptions.initial_distance > 0:
+        return BOUNDS[name](assumptions, history)
+    return GDP(0.0) if name == "shift" else Renyi.linear(0.0)
+
+
+def _best(figures: dict[str, Figures], assumptions: Assumptions) -> tuple[str | None, str]:
+    """The smallest epsilon; the shift bound, listed first, wins ties."""
+    known = {name: f.epsilon for name, f in figures.items() if f.epsilon is not None}
+    if not known:
+        return None, "every bound refused: " + "; ".join(
+            f"{name}: {f.refused}" for name, f in figures.items()
+        )
+    best = min(known, key=lambda name: known[name])
+    if best == "contraction" and known[best] >= known.get("shift", math.inf) * (1 - 1e-9):
+        best = "shift"
+    others = {name: epsilon for name, epsilon in known.items() if name != best}
+    if known[best] == 0:
+        return best, "no forgotten record influenced the model more than delta allows"
+    if not others:
+        return best, "the only bound whose hypotheses hold"
+    rival = min(others, key=lambda name: others[name])
+    factor = others[rival] / known[best]
+    tight = " (exactly tight over this class of losses)" if best == "shift" else ""
+    return best, f"smallest epsilon{tight}: {factor:.3g}x below the next, {rival}"
+
+
+def _echo(assumptions: Assumptions, history: History) -> dict[str, dict[str, object]]:
+    values: dict[str, float | None] = {
+        name: getattr(assumptions, name) for name in assumptions.constants()
+    }
+    values["initial_log_sobolev"] = initial_constant(assumptions, history)
+    return {
+        name: {"value": value, "mark": assumptions.mark(name)} for name, value in values.items()
+    }
+
+
+def _comparator(history: History) -> str:
+    steps = sum(phase.steps for phase in history.phases)
+    batched = any(phase.batches or phase.poisson for phase in history.phases)
+    how = (
+        "masked retraining: the same batches with the forgotten records masked, " if batched else ""
+    )
+    when = " at every release" if history.released_early else ""
+    return (
+        f"{how}the same initial law, {steps} steps with the same step sizes, noise and "
+        f"projection, on the records without any forgotten one{when}"
+    )
+
+
+def _scope(assumptions: Assumptions, history: History) -> list[str]:
+    assumed = [
+        name
+        for name in assumptions.constants()
+        if getattr(assumptions, name) and assumptions.mark(name) == "assumed"
+    ]
+    lines = []
+    if assumed:
+        lines.append("rests on constants that were declared, not enforced: " + ", ".join(assumed))
+    lines.append("records, not persons; this model, not logs, backups, caches or earlier models")
+    if not history.released_early:
+        lines.append("the observer sees only the model after the last phase (observer: final)")
+    if any(phase.released and phase.forgotten for phase in history.phases[:-1]):
+        lines.append("requests are assumed independent of released models")
+    if any(phase.poisson for phase in history.phases):
+        lines.append("conditional on the realised batches, whose seed differs from the noise's")
+    if not any(phase.rounding for phase in history.phases):
+        lines.append("exact arithmetic: no rounding budget was given")
+    return lines

@@ -1,0 +1,109 @@
+"""What is known of the loss and the initial law, each constant with its mark.
+
+    enforced   true by construction, e.g. rows scaled to norm at most B
+    public     computed from public records alone
+    assumed    declared by the user
+
+Constants are never measured on private records: that would leak (THEORY 2.10).
+`strong_convexity` and `smoothness` describe the full objective, ridge included.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from expunge.accounting.refusal import InvalidInput
+
+__all__ = ["Assumptions", "Mark", "Regime"]
+
+Mark = Literal["enforced", "public", "assumed"]
+Regime = Literal["strongly convex", "convex", "nonconvex", "clipped"]
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Constants of the loss and of the initial law; `None` means not assumed.
+
+    Args:
+        strong_convexity: m. Positive: strongly convex. 0: convex. None: no convexity.
+        smoothness: L. None only together with `clip`.
+        lipschitz: M, a bound on every record's gradient, ridge excluded.
+        radius: R of the ball that every step projects onto.
+        clip: C, the norm to which every record's gradient is clipped.
+        weight_decay: lambda, the ridge added after clipping and averaging.
+        initial_distance: z_0, how far apart the two processes may start.
+        initial_log_sobolev: C_0 of the initial law; None takes 2 sigma^2/m for
+            strongly convex losses and 0, a point mass, otherwise.
+        marks: How each constant is known; `assumed` where nothing is said.
+    """
+
+    strong_convexity: float | None = None
+    smoothness: float | None = None
+    lipschitz: float | None = None
+    radius: float | None = None
+    clip: float | None = None
+    weight_decay: float = 0.0
+    initial_distance: float = 0.0
+    initial_log_sobolev: float | None = None
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.constants():
+            _check_constant(name, getattr(self, name))
+        for name, mark in self.marks.items():
+            if name not in self.constants():
+                raise InvalidInput(f"assumptions.{name}", "unknown constant")
+            if mark not in get_args(Mark):
+                raise InvalidInput(f"assumptions.{name}.mark", f"must be one of {get_args(Mark)}")
+        object.__setattr__(self, "marks", MappingProxyType(dict(self.marks)))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.clip is None and self.smoothness is None:
+            raise InvalidInput("assumptions.smoothness", "required unless gradients are clipped")
+        if self.clip is None and self.lipschitz is None:
+            raise InvalidInput("assumptions.lipschitz", "required unless gradients are clipped")
+        if self.smoothness is None:
+            return
+        if self.weight_decay > self.smoothness:
+            raise InvalidInput(
+                "assumptions.weight_decay", "larger than smoothness, which includes the ridge"
+            )
+        convex = self.clip is None and self.strong_convexity is not None
+        if convex and (self.strong_convexity or 0.0) > self.smoothness:
+            raise InvalidInput("assumptions.strong_convexity", "larger than smoothness")
+
+    @classmethod
+    def constants(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls) if f.name != "marks")
+
+    @property
+    def regime(self) -> Regime:
+        if self.clip is not None:
+            return "clipped"
+        if self.strong_convexity is None:
+            return "nonconvex"
+        return "strongly convex" if self.strong_convexity > 0 else "convex"
+
+    @property
+    def diameter(self) -> float:
+        """2 R, infinite without a projection."""
+        return math.inf if self.radius is None else 2 * self.radius
+
+    def mark(self, name: str) -> Mark:
+        return self.marks.get(name, "assumed")
+
+
+def _check_constant(name: str, value: object) -> None:
+    if value is None and name not in ("weight_decay", "initial_distance"):
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"assumptions.{name}", f"must be a number, got {value!r}")
+    if not math.isfinite(value):
+        raise InvalidInput(f"assumptions.{name}", "must be finite")
+    if value < 0:
+        raise InvalidInput(f"assumptions.{name}", "must not be negative")
+    if value == 0 and name in ("lipschitz", "radius", "clip"):
+        raise InvalidInput(f"assumptions.{name}", "must be positive")

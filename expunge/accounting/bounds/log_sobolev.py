@@ -1,0 +1,162 @@
+"""The paper's route, corrected: divergence decays by log-Sobolev inequalities.
+
+D bounds D_alpha/alpha for every alpha > 1, C is a log-Sobolev constant of the law before
+the step; both start from the initial law (D = 0, C = C_0) and run through all phases:
+
+    s > 0:  D <- (D + s^2/nu^2) / (1 + (nu^2/2)/(c^2 C + nu^2/2))
+    s = 0:  D <- D / (1 + nu^2/(c^2 C))
+    then    C <- c^2 C + nu^2
+
+Paper: [theorem:learning_retraining] with eta for eta^2 and the t = 0 term (E1, E2), and
+[thm:unlearning_init_bound] by the order-changing lemma at every step (E7, E12). THEORY 2.12.
+With a projection C may be replaced after each step by the constant of compact support
+[proposition:universal_sobolev], where that is smaller. Beyond 10^6 steps in a phase C is
+held at max(C, nu^2/(1-c^2)).
+"""
+
+import math
+from dataclasses import dataclass
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.bounds.guarantee import Renyi
+from expunge.accounting.history import History
+from expunge.accounting.moduli import Cycle, Run, moduli, smooth_parts, total_steps
+from expunge.accounting.refusal import Refused
+
+__all__ = [
+    "LogSobolev",
+    "advance",
+    "bound",
+    "compact_constant",
+    "initial_constant",
+    "refuse_uncovered",
+]
+
+MOST_STEPS = 1_000_000
+LEAST = 5e-324
+
+
+@dataclass(frozen=True)
+class LogSobolev:
+    divergence: float  # bounds D_alpha / alpha for every alpha > 1
+    constant: float  # of the law of either chain
+
+
+def bound(assumptions: Assumptions, history: History) -> Renyi:
+    """D_alpha <= alpha D in both directions.
+
+    Raises:
+        Refused: rounding, an early release, an initial distance, clipped gradients of
+            a loss not known to be smooth, or a noiseless step that sees forgotten records.
+    """
+    refuse_uncovered(assumptions, history)
+    (parts,) = moduli(assumptions, history)
+    state = LogSobolev(0.0, initial_constant(assumptions, history))
+    for part in smooth_parts(parts):
+        if isinstance(part, Cycle) and total_steps(part) > MOST_STEPS:
+            raise Refused(f"more than {MOST_STEPS} mini-batch steps")
+        for run in part.runs * part.repeats if isinstance(part, Cycle) else (part,):
+            state = advance(state, run)
+    if not math.isfinite(state.divergence):
+        raise Refused("no noise in a step that sees forgotten records")
+    steps = min(MOST_STEPS, sum(total_steps(part) for part in parts))
+    return Renyi.linear(state.divergence * (1 + 1e-13 * math.sqrt(steps) + 1e-12))
+
+
+def refuse_uncovered(assumptions: Assumptions, history: History) -> None:
+    """Raises: Refused: what no bound but the shift bound covers (THEORY 2.8)."""
+    if any(phase.rounding for phase in history.phases):
+        raise Refused("does not cover a rounding budget")
+    if history.released_early:
+        raise Refused("does not cover models released before the end")
+    if assumptions.initial_distance > 0:
+        raise Refused("needs a common initial law (initial_distance is above 0)")
+
+
+def initial_constant(assumptions: Assumptions, history: History) -> float:
+    """C_0: declared, or 2 sigma^2/m when strongly convex, or 0 for a point mass."""
+    if assumptions.initial_log_sobolev is not None:
+        return assumptions.initial_log_sobolev
+    if assumptions.regime == "strongly convex" and assumptions.strong_convexity:
+        return 2 * history.phases[0].sigma ** 2 / assumptions.strong_convexity
+    return 0.0
+
+
+def compact_constant(radius: float, variance: float) -> float:
+    """6 (4 R^2 + v) exp(4 R^2 / v): a law in a ball of radius R, convolved with N(0, v I).
+
+    Paper: [lemma:sobolev_compact]; Chen, Chewi, Niles-Weed 2021, Corollary 1. Holds for v > 0.
+    """
+    if variance <= 0 or radius == math.inf:
+        return math.inf
+    exponent = 4 * radius**2 / variance
+    if exponent > 700:
+        return math.inf
+    return 6 * (4 * radius**2 + variance) * math.exp(exponent)
+
+
+def advance(state: LogSobolev, run: Run) -> LogSobolev:
+    """One run of identical steps."""
+    c2, variance = run.contraction.c**2, run.noise_std**2
+    cap = compact_constant(run.image_radius, variance)
+    if run.steps > MOST_STEPS:
+        return _long_run(state, run, c2, variance)
+    if run.shift == 0 and cap == math.inf:
+        return _telescoped(state, run, variance)
+    divergence, constant = state.divergence, state.constant
+    for _ in range(run.steps):
+        before = divergence, constant
+        if run.shift > 0:
+            divergence = _noisy(divergence, run.shift, c2 * constant, variance)
+        elif divergence and variance:
+            divergence = _shrunk(divergence, c2 * constant / (c2 * constant + variance))
+        constant = min(c2 * constant + variance, cap)
+        if (divergence, constant) == before or divergence == math.inf:
+            break
+    return LogSobolev(divergence, constant)
+
+
+def _telescoped(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
+    """Steps on equal data: D <- D c^(2n) C/C', C' the constant after n steps (THEORY 2.12)."""
+    c = run.contraction
+    gap = c.gap * (1 + c.c)  # 1 - c^2
+    power = math.exp(2 * run.steps * c.log)
+    grown = -math.expm1(2 * run.steps * c.log) / gap if gap else float(run.steps)
+    constant = power * state.constant + variance * grown
+    if not (state.divergence and variance):
+        return LogSobolev(state.divergence, constant)
+    if power == math.inf:
+        raise Refused("the log-Sobolev constant overflows")
+    factor = power * state.constant / constant
+    possible = state.constant > 0 and c.c > 0
+    return LogSobolev(_shrunk(state.divergence, max(factor, LEAST) if possible else 0.0), constant)
+
+
+def _noisy(divergence: float, shift: float, pushed: float, variance: float) -> float:
+    if variance == 0:
+        return math.inf
+    decay = (pushed + variance / 2) / (pushed + variance)
+    return (divergence + shift**2 / variance) * decay
+
+
+def _shrunk(divergence: float, factor: float) -> float:
+    """Their product; an underflow is not an exact 0."""
+    product = divergence * factor
+    return LEAST if product == 0 < min(divergence, factor) else product
+
+
+def _long_run(state: LogSobolev, run: Run, c2: float, variance: float) -> LogSobolev:
+    gap = run.contraction.gap * (1 + run.contraction.c)  # 1 - c^2
+    if gap <= 0:
+        raise Refused(f"more than {MOST_STEPS} steps without contraction")
+    constant = max(state.constant, variance / gap)
+    pushed = c2 * constant
+    if run.shift == 0:
+        decay = math.exp(run.steps * -math.log1p(variance / pushed)) if pushed else 0.0
+        return LogSobolev(_shrunk(state.divergence, max(decay, LEAST) if pushed else 0.0), constant)
+    if variance == 0:
+        return LogSobolev(math.inf, constant)
+    rate = (variance / 2) / (pushed + variance)  # 1 - h
+    kept = math.exp(run.steps * math.log1p(-rate))
+    gained = run.shift**2 / variance * (1 - rate) * (1 - kept) / rate
+    return LogSobolev(state.divergence * kept + gained, constant)

@@ -1,0 +1,245 @@
+"""The least of each resource that meets a target: noise, steps, public data; the most forgotten.
+
+A `Setting` fixes the learning problem; what is left open is solved for. The returned value
+always meets the target, and rounds outward: sigma up, K up, public records up, the forget set down.
+Every function takes the bound it should trust, `shift` unless told otherwise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from scipy.optimize import brentq
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.bounds import BOUNDS, GDP, Guarantee
+from expunge.accounting.conversions import check_delta
+from expunge.accounting.history import History, Normaliser, learn_unlearn
+from expunge.accounting.moduli import check_step_sizes
+from expunge.accounting.refusal import InvalidInput, Refused
+
+__all__ = [
+    "EpsilonDelta",
+    "Observer",
+    "RenyiWithin",
+    "Setting",
+    "Target",
+    "achieved",
+    "largest_forget",
+    "smallest_public",
+    "smallest_sigma",
+    "smallest_unlearn_steps",
+    "symmetric_and_asymmetric_sigma",
+]
+
+Observer = Literal["final", "all"]
+MOST = 2**50  # steps or records that a search will try
+
+
+class Target(Protocol):
+    """A level that a guarantee must stay within."""
+
+    level: float
+
+    def value(self, guarantee: Guarantee) -> float: ...
+
+
+@dataclass(frozen=True)
+class EpsilonDelta:
+    """(epsilon, delta)-indistinguishability, in both directions."""
+
+    level: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+        if not (math.isfinite(self.level) and self.level > 0):
+            raise InvalidInput("epsilon", "must be finite and positive")
+
+    def value(self, guarantee: Guarantee) -> float:
+        return guarantee.epsilon(self.delta)
+
+
+@dataclass(frozen=True)
+class RenyiWithin:
+    """D_alpha within a level, in both directions."""
+
+    level: float
+    order: float = 2.0
+
+    def value(self, guarantee: Guarantee) -> float:
+        divergence = guarantee.renyi(self.order)
+        if divergence is None:
+            raise Refused("this bound has no Rényi divergence")
+        return divergence
+
+
+@dataclass(frozen=True)
+class Setting:
+    """T learning steps on public + private records, of which `forget` private ones go."""
+
+    assumptions: Assumptions
+    private: int
+    public: int
+    forget: int
+    step_size: float
+    learn_steps: int
+    normaliser: Normaliser = "mean"
+    observer: Observer = "final"
+
+    def __post_init__(self) -> None:
+        if self.public < 0:
+            raise InvalidInput("public", "must not be negative")
+        if self.private < 1:
+            raise InvalidInput("private", "must be at least 1")
+        if not 0 <= self.forget <= self.private:
+            raise InvalidInput("forget", f"{self.forget} of {self.private} private records")
+        if self.forget == self.private + self.public:
+            raise InvalidInput("forget", "no record is retained, so there is no comparator")
+        check_step_sizes(self.assumptions, self.history(1.0, 0))
+
+    def history(self, sigma: float, unlearn_steps: int) -> History:
+        return learn_unlearn(
+            learn_steps=self.learn_steps,
+            unlearn_steps=unlearn_steps,
+            step_size=self.step_size,
+            sigma=sigma,
+            samples=self.private + self.public,
+            forgotten=self.forget,
+            normaliser=self.normaliser,
+            learned_model_released=self.observer == "all",
+        )
+
+
+def achieved(
+    setting: Setting, target: Target, *, sigma: float, unlearn_steps: int, bound: str = "shift"
+) -> float:
+    """The target's quantity (epsilon, or D_alpha) at this sigma and K.
+
+    Raises:
+        Refused: the bound does not cover this setting.
+    """
+    if setting.forget == 0 and setting.assumptions.initial_distance == 0:
+        return target.value(GDP(0.0))
+    history = setting.history(sigma, unlearn_steps)
+    return target.value(BOUNDS[bound](setting.assumptions, history))
+
+
+def smallest_sigma(
+    setting: Setting, target: Target, *, unlearn_steps: int, bound: str = "shift"
+) -> float:
+    """The least noise that meets the target after K steps; 0 when nothing is forgotten.
+
+    Raises:
+        Refused: the bound does not cover this setting, or no noise suffices.
+    """
+
+    def value(sigma: float) -> float:
+        return achieved(setting, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+
+    if setting.forget == 0:
+        return 0.0
+
+    def excess(log_sigma: float) -> float:
+        found = value(math.exp(log_sigma))
+        return math.log(found / target.level) if found > 0 else -60.0
+
+    low = high = 0.0
+    while excess(low) <= 0:
+        low -= 4.0
+        if low < -300:
+            return math.exp(low)
+    high = low
+    while excess(high) > 0:
+        high += 4.0
+        if high > 300:
+            raise Refused("no noise suffices")
+    sigma = math.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))  # pyright: ignore
+    bump = 1e-14
+    while value(sigma) > target.level:
+        sigma, bump = sigma * (1 + bump), 2 * bump
+    return sigma
+
+
+def smallest_unlearn_steps(
+    setting: Setting, target: Target, *, sigma: float, bound: str = "shift"
+) -> int:
+    """The fewest unlearning steps K that meet the target.
+
+    Raises:
+        Refused: no number of steps suffices, or the bound does not cover this setting.
+    """
+
+    def met(steps: int) -> bool:
+        try:
+            value = achieved(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound)
+        except Refused:
+            if steps == 0:
+                return False  # some bounds are infinite without unlearning
+            raise
+        return value <= target.level
+
+    return _least(met, "no number of unlearning steps suffices")
+
+
+def smallest_public(
+    setting: Setting, target: Target, *, sigma: float, unlearn_steps: int, bound: str = "shift"
+) -> int:
+    """The fewest public records that meet the target at this sigma and K."""
+    floor = 1 if setting.forget == setting.private else 0
+
+    def met(extra: int) -> bool:
+        enlarged = replace(setting, public=floor + extra)
+        value = achieved(enlarged, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+        return value <= target.level
+
+    return floor + _least(met, "no amount of public data suffices")
+
+
+def largest_forget(
+    setting: Setting, target: Target, *, sigma: float, unlearn_steps: int, bound: str = "shift"
+) -> int:
+    """The most private records that may be forgotten at this sigma and K."""
+
+    def missed(forget: int) -> bool:
+        trial = replace(setting, forget=forget)
+        value = achieved(trial, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+        return value > target.level
+
+    most = setting.private if setting.public else setting.private - 1
+    low, high = 0, most + 1  # low is met, high is missed or out of range
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if missed(middle) else (middle, high)
+    return low
+
+
+def symmetric_and_asymmetric_sigma(
+    setting: Setting, target: Target, *, unlearn_steps: int = 0, bound: str = "shift"
+) -> tuple[float, float]:
+    """Required noise without and with the public records.
+
+    Paper: [cor:non_vacuous_divergence], corrected (E1, E2, E5): a sufficient condition, and
+    sigma falls like n_priv/(n_priv + n_pub) as public records are added.
+    """
+    alone = replace(setting, public=0)
+    return (
+        smallest_sigma(alone, target, unlearn_steps=unlearn_steps, bound=bound),
+        smallest_sigma(setting, target, unlearn_steps=unlearn_steps, bound=bound),
+    )
+
+
+def _least(met: Callable[[int], bool], otherwise: str) -> int:
+    """Smallest n >= 0 at which a monotone condition holds."""
+    if met(0):
+        return 0
+    low, high = 0, 1
+    while not met(high):
+        low, high = high, 2 * high
+        if high > MOST:
+            raise Refused(otherwise)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if met(middle) else (middle, high)
+    return high

@@ -1,0 +1,221 @@
+"""What was run: the phases a model went through. Records describe, functions judge.
+
+A phase is a run of identical steps
+
+    theta <- Proj( theta - eta * grad L(theta) + N(0, 2 eta sigma^2 I) )
+
+on `samples` records of which `forgotten` have since been deleted. Learning has
+`forgotten` > 0; unlearning, on what remains, has 0. THEORY 2.5 to 2.8.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from expunge.accounting.refusal import InvalidInput
+
+__all__ = ["History", "Normaliser", "Phase", "Poisson", "learn_unlearn"]
+
+Normaliser = Literal["mean", "fixed"]
+MOST_STEPS = 2**53  # every count must be exact as a float
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Realised Poisson batches: `counts[k]` = (retained, forgotten) records in step k."""
+
+    rate: float
+    counts: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        _check_number("poisson.rate", self.rate)
+        if not 0 < self.rate <= 1:
+            raise InvalidInput("poisson.rate", "must be in (0, 1]")
+        for k, (retained, forgotten) in enumerate(self.counts):
+            _check_count(f"poisson.counts[{k}]", retained)
+            _check_count(f"poisson.counts[{k}]", forgotten)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A run of identical steps.
+
+    Args:
+        steps: How many; at least 1 (no unlearning is no phase).
+        step_size: eta.
+        sigma: The paper's sigma; each step adds noise of std sqrt(2 eta) sigma.
+        samples: Records in this phase, those since deleted included.
+        forgotten: How many of these have since been deleted.
+        released: Whether the observer also sees this phase's last model.
+        rounding: Bound on one step's arithmetic error in Euclidean norm (THEORY 2.8).
+        batches: Forgotten records in each batch of a fixed cyclic partition.
+        batch_size: Size of every batch, or one for each.
+        poisson: Realised Poisson batches, one pair of counts for each step.
+    """
+
+    steps: int
+    step_size: float
+    sigma: float
+    samples: int
+    forgotten: int = 0
+    released: bool = False
+    rounding: float = 0.0
+    batches: tuple[int, ...] | None = None
+    batch_size: int | tuple[int, ...] | None = None
+    poisson: Poisson | None = None
+
+    def __post_init__(self) -> None:
+        _check_count("steps", self.steps, least=1)
+        _check_number("step_size", self.step_size)
+        if self.step_size <= 0:
+            raise InvalidInput("step_size", "must be positive")
+        _check_number("sigma", self.sigma)
+        _check_number("rounding", self.rounding)
+        _check_count("samples", self.samples, least=1)
+        _check_count("forgotten", self.forgotten)
+        if self.forgotten > self.samples:
+            raise InvalidInput("forgotten", f"{self.forgotten} of {self.samples} samples")
+        if self.forgotten == self.samples:
+            raise InvalidInput("forgotten", "no record is retained, so there is no comparator")
+        if self.batches is not None or self.batch_size is not None:
+            self._check_batches()
+        if self.poisson is not None:
+            self._check_poisson(self.poisson)
+
+    def _check_batches(self) -> None:
+        if self.poisson is not None:
+            raise InvalidInput("poisson", "a phase has cyclic batches or Poisson batches, not both")
+        if self.batches is None or self.batch_size is None:
+            missing = "batches" if self.batches is None else "batch_size"
+            raise InvalidInput(missing, "batches and batch_size are given together")
+        if not self.batches:
+            raise InvalidInput("batches", "must not be empty")
+        sizes = self.batch_sizes
+        if len(sizes) != len(self.batches):
+            raise InvalidInput("batch_size", f"{len(sizes)} sizes for {len(self.batches)} batches")
+        for j, (forgotten, size) in enumerate(zip(self.batches, sizes, strict=True)):
+            _check_count(f"batches[{j}]", forgotten)
+            _check_count("batch_size", size, least=1)
+            if forgotten > size:
+                raise InvalidInput(f"batches[{j}]", f"{forgotten} forgotten in a batch of {size}")
+        if sum(self.batches) != self.forgotten:
+            raise InvalidInput(
+                "batches", f"sum to {sum(self.batches)}, but forgotten is {self.forgotten}"
+            )
+
+    def _check_poisson(self, poisson: Poisson) -> None:
+        if len(poisson.counts) != self.steps:
+            raise InvalidInput(
+                "poisson.counts", f"{len(poisson.counts)} pairs for {self.steps} steps"
+            )
+        for k, (retained, forgotten) in enumerate(poisson.counts):
+            if forgotten > self.forgotten or retained > self.samples - self.forgotten:
+                raise InvalidInput(f"poisson.counts[{k}]", "more records than the phase has")
+
+    @property
+    def noise_std(self) -> float:
+        """sqrt(2 eta) sigma, the std that one step adds to each coordinate."""
+        return math.sqrt(2 * self.step_size) * self.sigma
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        if isinstance(self.batch_size, tuple):
+            return self.batch_size
+        return (self.batch_size or 0,) * len(self.batches or ())
+
+
+@dataclass(frozen=True)
+class History:
+    """Phases in order, and what the summed gradient is divided by.
+
+    Args:
+        phases: At least one.
+        normaliser: `mean` divides by the records present; `fixed` by one constant.
+        normaliser_count: That constant; the first phase's samples by default.
+    """
+
+    phases: tuple[Phase, ...]
+    normaliser: Normaliser = "mean"
+    normaliser_count: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phases", tuple(self.phases))
+        if not self.phases:
+            raise InvalidInput("phases", "must not be empty")
+        if self.normaliser not in ("mean", "fixed"):
+            raise InvalidInput("normaliser", "must be mean or fixed")
+        if self.normaliser == "mean":
+            if self.normaliser_count is not None:
+                raise InvalidInput("normaliser_count", "only with the fixed normaliser")
+            for i, phase in enumerate(self.phases):
+                if phase.poisson is not None:
+                    raise InvalidInput(f"phases[{i}].poisson", "only with the fixed normaliser")
+            return
+        if self.normaliser_count is None:
+            object.__setattr__(self, "normaliser_count", self.phases[0].samples)
+        _check_count("normaliser_count", self.normaliser_count, least=1)
+        for i, phase in enumerate(self.phases):
+            if phase.samples > self.divisor:
+                raise InvalidInput(
+                    f"phases[{i}].samples",
+                    f"{phase.samples} above the fixed normaliser's count {self.divisor}",
+                )
+
+    @property
+    def divisor(self) -> int:
+        """The fixed normaliser's constant."""
+        assert self.normaliser_count is not None
+        return self.normaliser_count
+
+    @property
+    def forgets(self) -> bool:
+        return any(phase.forgotten for phase in self.phases)
+
+    @property
+    def released_early(self) -> bool:
+        """Whether the observer also sees a model from before the end."""
+        return any(phase.released for phase in self.phases[:-1])
+
+    @property
+    def largest_samples(self) -> int:
+        return max(phase.samples for phase in self.phases)
+
+
+def learn_unlearn(
+    *,
+    learn_steps: int,
+    unlearn_steps: int,
+    step_size: float,
+    sigma: float,
+    samples: int,
+    forgotten: int,
+    normaliser: Normaliser = "mean",
+    learned_model_released: bool = False,
+) -> History:
+    """The paper's pipeline: T steps on all records, then K on what remains."""
+    learn = Phase(
+        learn_steps, step_size, sigma, samples, forgotten, released=learned_model_released
+    )
+    phases: Sequence[Phase] = (learn,)
+    if unlearn_steps:
+        phases = (learn, Phase(unlearn_steps, step_size, sigma, samples - forgotten))
+    return History(tuple(phases), normaliser)
+
+
+def _check_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(name, f"must be a number, got {value!r}")
+    if not math.isfinite(value):
+        raise InvalidInput(name, "must be finite")
+    if value < 0:
+        raise InvalidInput(name, "must not be negative")
+
+
+def _check_count(name: str, value: object, least: int = 0) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(name, f"must be a whole number, got {value!r}")
+    if value < least:
+        raise InvalidInput(name, f"must be at least {least}, got {value}")
+    if value > MOST_STEPS:
+        raise InvalidInput(name, f"must be at most 2**53, got {value}")

@@ -1,0 +1,295 @@
+"""From (assumptions, history) to moduli: how far one step can drive two chains apart.
+
+Retraining and unlearning are chains X_k = Proj[phi_k(X_{k-1}) + N(0, nu_k^2 I)] that
+differ in the data behind phi. Every bound reads them through an affine modulus
+
+    ||phi_k(x) - phi'_k(y)|| <= c_k ||x - y|| + s_k                    (THEORY 2.1, 2.4)
+
+    regime            c                                  s while data differ   s afterwards
+    strongly convex   max(|1 - eta m|, |1 - eta L|)      2 M eta n_f/n         0
+    convex            max(1, |1 - eta L|)                2 M eta n_f/n         0
+    nonconvex         |1 - eta lam| + eta (L - lam)      2 M eta n_f/n         0
+    clipped           |1 - eta lam|                      2 eta C               2 eta C
+      or, if smooth   |1 - eta lam| + eta (L - lam)      2 C eta n_f/n         0
+
+The fixed normaliser has M eta n_f/nbar instead (THEORY 2.6); batches count what is
+forgotten in the batch (THEORY 2.5). Contraction factors are exact rationals until
+the last rounding: 1 - c from a rounded c loses everything at 10^12 steps.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.history import History, Phase
+from expunge.accounting.refusal import InvalidInput, Refused
+
+__all__ = [
+    "Contraction",
+    "Cycle",
+    "Part",
+    "Run",
+    "check_step_sizes",
+    "moduli",
+    "resized",
+    "smooth_parts",
+    "split_trailing",
+    "total_steps",
+]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A Lipschitz constant c with 1 - c and log c, each rounded once."""
+
+    c: float
+    gap: float  # 1 - c
+    log: float
+
+    @classmethod
+    def exactly(cls, c: Fraction) -> "Contraction":
+        gap = float(1 - c)
+        if c == 0:
+            return cls(0.0, 1.0, -math.inf)
+        return cls(float(c), gap, math.log1p(-gap) if gap < 0.5 else math.log(float(c)))
+
+    @classmethod
+    def of(cls, c: float) -> "Contraction":
+        return cls.exactly(Fraction(c))
+
+
+@dataclass(frozen=True)
+class Run:
+    """`steps` identical steps with modulus c z + s and noise N(0, nu^2 I).
+
+    `differs` says whether the two chains see different data, as opposed to a shift
+    that comes from clipping or rounding alone. `image_radius` bounds the norm before the
+    noise when the step starts inside the ball. `smooth` is the other affine piece of a
+    clipped smooth loss.
+    """
+
+    steps: int
+    contraction: Contraction
+    shift: float
+    noise_std: float
+    differs: bool = False
+    image_radius: float = math.inf
+    smooth: "Run | None" = None
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """The same runs over and over: the epochs of a cyclic partition."""
+
+    runs: tuple[Run, ...]
+    repeats: int
+
+
+Part = Run | Cycle
+
+
+def total_steps(part: Part) -> int:
+    if isinstance(part, Run):
+        return part.steps
+    return part.repeats * sum(run.steps for run in part.runs)
+
+
+def check_step_sizes(assumptions: Assumptions, history: History) -> None:
+    """Raises: InvalidInput: a convex regime with a step above 2/L."""
+    if assumptions.regime not in ("strongly convex", "convex"):
+        return
+    smoothness = assumptions.smoothness or 0.0
+    for i, phase in enumerate(history.phases):
+        if smoothness and phase.step_size > 2 / smoothness:
+            raise InvalidInput(
+                f"phases[{i}].step_size",
+                f"{phase.step_size:g} is above 2/L = {2 / smoothness:g}; gradient steps diverge",
+            )
+
+
+def moduli(assumptions: Assumptions, history: History) -> list[list[Part]]:
+    """Moduli of every step, one list for each stretch between releases."""
+    check_step_sizes(assumptions, history)
+    stretches: list[list[Part]] = []
+    begun = False  # whether any forgotten record was seen so far
+    for stretch in _stretches(history):
+        noisy = [i for i, phase in enumerate(stretch) if phase.sigma > 0]
+        last_noisy = noisy[-1] if noisy else -1
+        parts: list[Part] = []
+        for i, phase in enumerate(stretch):
+            begun = begun or phase.forgotten > 0
+            # The same function of an equal past, rounding included: post-processing.
+            common = not begun or (i > last_noisy and phase.forgotten == 0)
+            parts += _phase_parts(assumptions, history, phase, common=common)
+        stretches.append(parts)
+    return stretches
+
+
+def _stretches(history: History) -> list[list[Phase]]:
+    stretches: list[list[Phase]] = [[]]
+    for phase in history.phases:
+        stretches[-1].append(phase)
+        if phase.released:
+            stretches.append([])
+    return [stretch for stretch in stretches if stretch]
+
+
+def _phase_parts(
+    assumptions: Assumptions, history: History, phase: Phase, *, common: bool
+) -> list[Part]:
+    """Args: common: the step is one and the same function in both chains."""
+    if phase.poisson is not None:
+        shares = [
+            _Share(Fraction(f), Fraction(phase.poisson.rate) * history.divisor, retained=b)
+            for b, f in phase.poisson.counts
+        ]
+        return [*_runs(assumptions, history, phase, shares, common)]
+    if phase.batches is None:
+        divisor = history.divisor if history.normaliser == "fixed" else phase.samples
+        share = _Share(Fraction(phase.forgotten), Fraction(divisor))
+        return [_run(assumptions, history, phase, share, phase.steps, common)]
+    shares = [
+        _Share(Fraction(f), Fraction(b))
+        for f, b in zip(phase.batches, phase.batch_sizes, strict=True)
+    ]
+    repeats, rest = divmod(phase.steps, len(shares))
+    parts: list[Part] = []
+    if repeats:
+        parts.append(Cycle(tuple(_runs(assumptions, history, phase, shares, common)), repeats))
+    return parts + list(_runs(assumptions, history, phase, shares[:rest], common))
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What is forgotten in one step's batch, over what its gradients are divided by."""
+
+    forgotten: Fraction
+    divisor: Fraction
+    retained: int | None = None  # of a Poisson batch
+
+
+def _runs(
+    assumptions: Assumptions, history: History, phase: Phase, shares: list[_Share], common: bool
+) -> list[Run]:
+    return [
+        _run(assumptions, history, phase, share, len(list(same)), common)
+        for share, same in groupby(shares)
+    ]
+
+
+def _run(
+    assumptions: Assumptions,
+    history: History,
+    phase: Phase,
+    share: _Share,
+    steps: int,
+    common: bool,
+) -> Run:
+    eta = Fraction(phase.step_size)
+    sides = 1 if history.normaliser == "fixed" else 2
+    fraction = sides * eta * share.forgotten / share.divisor
+    # Poisson batches hold a random share of the curvature; others all of it.
+    load = Fraction(1) if share.retained is None else share.retained / share.divisor
+    rows = (
+        max(Fraction(1), load + share.forgotten / share.divisor) if share.retained else Fraction(1)
+    )
+    steepest = Fraction(assumptions.lipschitz or 0.0)
+    if assumptions.clip is not None:
+        steepest = Fraction(assumptions.clip)
+    run = Run(
+        steps,
+        _lipschitz_factor(assumptions, eta, load),
+        float(steepest * fraction),
+        phase.noise_std,
+        differs=share.forgotten > 0,
+        image_radius=_image_radius(assumptions, eta, steepest * rows),
+    )
+    if assumptions.clip is None:
+        return _with_rounding(run, phase, common)
+    clipped = replace(
+        run,
+        contraction=Contraction.exactly(abs(1 - eta * Fraction(assumptions.weight_decay))),
+        shift=0.0 if common else float(2 * eta * steepest * rows),
+    )
+    smooth = _with_rounding(run, phase, common) if assumptions.smoothness is not None else None
+    return replace(_with_rounding(clipped, phase, common), smooth=smooth)
+
+
+def _lipschitz_factor(assumptions: Assumptions, eta: Fraction, load: Fraction) -> Contraction:
+    """The gradient step's Lipschitz constant; clipping keeps it but voids convexity (E34)."""
+    smoothness, ridge = Fraction(assumptions.smoothness or 0.0), Fraction(assumptions.weight_decay)
+    if assumptions.regime in ("nonconvex", "clipped"):
+        return Contraction.exactly(abs(1 - eta * ridge) + eta * (smoothness - ridge) * load)
+    if load == 1:
+        least, most = Fraction(assumptions.strong_convexity or 0.0), smoothness
+    else:  # THEORY 2.5: the ridge is always there, the data term only with its batch
+        least, most = ridge, ridge + (smoothness - ridge) * load
+    return Contraction.exactly(max(abs(1 - eta * least), abs(1 - eta * most)))
+
+
+def _image_radius(assumptions: Assumptions, eta: Fraction, gradient: Fraction) -> float:
+    """|1 - eta lam| R + eta M, where M bounds the whole data gradient (THEORY 2.4)."""
+    if assumptions.radius is None:
+        return math.inf
+    ridge = abs(1 - eta * Fraction(assumptions.weight_decay))
+    return float(ridge * Fraction(assumptions.radius) + eta * gradient)
+
+
+def _with_rounding(run: Run, phase: Phase, common: bool) -> Run:
+    """THEORY 2.8: s <- s + 2 max(1, c) u wherever the two chains may already differ."""
+    if common or not phase.rounding:
+        return run
+    return replace(run, shift=run.shift + 2 * max(1.0, run.contraction.c) * phase.rounding)
+
+
+def smooth_parts(parts: Sequence[Part]) -> list[Part]:
+    """The parts with every step a Lipschitz map, as log-Sobolev arguments need.
+
+    Raises:
+        Refused: clipped gradients of a loss that is not known to be smooth.
+    """
+
+    def smooth(run: Run) -> Run:
+        if run.smooth is not None:
+            return run.smooth
+        if run.shift > 0 and not run.differs:
+            raise Refused("clipped gradients are no Lipschitz map without a smoothness constant")
+        return run
+
+    return [
+        smooth(part)
+        if isinstance(part, Run)
+        else replace(part, runs=tuple(smooth(run) for run in part.runs))
+        for part in parts
+    ]
+
+
+def split_trailing(
+    parts: Sequence[Part], separates: Callable[[Run], bool]
+) -> tuple[list[Part], list[Run]]:
+    """Everything up to the last step that separates the chains, and the steps after it."""
+    before, trailing = list(parts), []
+    while before:
+        part = before.pop()
+        runs = (part,) if isinstance(part, Run) else part.runs
+        last = max((i for i, run in enumerate(runs) if separates(run)), default=-1)
+        if last < 0:
+            # All steps of a phase contract and jitter alike, so epochs need no order.
+            repeats = 1 if isinstance(part, Run) else part.repeats
+            trailing = [*(resized(run, run.steps * repeats) for run in runs), *trailing]
+            continue
+        if isinstance(part, Run):
+            return [*before, part], trailing
+        if part.repeats > 1:
+            before.append(replace(part, repeats=part.repeats - 1))
+        return [*before, *runs[: last + 1]], [*runs[last + 1 :], *trailing]
+    return [], trailing
+
+
+def resized(run: Run, steps: int) -> Run:
+    """The same step, another number of times."""
+    smooth = None if run.smooth is None else replace(run.smooth, steps=steps)
+    return replace(run, steps=steps, smooth=smooth)
