@@ -20,8 +20,6 @@ __all__ = ["Account", "Figures", "account"]
 
 LARGEST_MEANINGFUL_EPSILON = 20.0
 
-SEES = {"final": "only the model after the last phase", "all": "every model marked as released"}
-
 
 @dataclass(frozen=True)
 class Figures:
@@ -94,7 +92,7 @@ def account(
             raise InvalidInput(f"orders[{i}]", "must be finite and above 1")
     check_step_sizes(assumptions, history)
     figures = {name: _figures(name, assumptions, history, delta, orders) for name in BOUNDS}
-    best, reason = _best(figures, assumptions)
+    best, reason = _best(figures)
     epsilon = None if best is None else figures[best].epsilon
     return Account(
         bounds=figures,
@@ -132,7 +130,7 @@ def _guarantee(name: str, assumptions: Assumptions, history: History) -> Guarant
     return GDP(0.0) if name == "shift" else Renyi.linear(0.0)
 
 
-def _best(figures: dict[str, Figures], assumptions: Assumptions) -> tuple[str | None, str]:
+def _best(figures: dict[str, Figures]) -> tuple[str | None, str]:
     """The smallest epsilon; the shift bound, listed first, wins ties."""
     known = {name: f.epsilon for name, f in figures.items() if f.epsilon is not None}
     if not known:

@@ -69,7 +69,7 @@ class PaperAdvantage:
     def public_ratio(self, learn_steps: int, forget_fraction: float) -> float:
         """n_pub/n_priv that makes K(T) <= T, for `forget_fraction` of the private records.
 
-        c sqrt(4 alpha M^2 (1 - e^(-m eta T))/(m sigma^2 eps)) e^(-T/(2 C alpha/(2 sigma^2 eta))) - 1
+        c sqrt(4 alpha M^2 (1 - e^(-m eta T))/(m sigma^2 eps)) e^(-sigma^2 eta T/(C alpha)) - 1
         """
         m, sigma = self.strong_convexity, self.sigma
         converged = -math.expm1(-m * self.step_size * learn_steps)

@@ -6,7 +6,6 @@ Every function takes the bound it should trust, `shift` unless told otherwise.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -18,6 +17,7 @@ from expunge.accounting.conversions import check_delta
 from expunge.accounting.history import History, Normaliser, learn_unlearn
 from expunge.accounting.moduli import check_step_sizes
 from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.accounting.search import first_where, least_where
 
 __all__ = [
     "EpsilonDelta",
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 Observer = Literal["final", "all"]
-MOST = 2**50  # steps or records that a search will try
 
 
 class Target(Protocol):
     """A level that a guarantee must stay within."""
 
-    level: float
+    @property
+    def level(self) -> float: ...
 
     def value(self, guarantee: Guarantee) -> float: ...
 
@@ -180,7 +180,7 @@ def smallest_unlearn_steps(
             raise
         return value <= target.level
 
-    return _least(met, "no number of unlearning steps suffices")
+    return least_where(met, "no number of unlearning steps suffices")
 
 
 def smallest_public(
@@ -194,7 +194,7 @@ def smallest_public(
         value = achieved(enlarged, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
         return value <= target.level
 
-    return floor + _least(met, "no amount of public data suffices")
+    return floor + least_where(met, "no amount of public data suffices")
 
 
 def largest_forget(
@@ -208,11 +208,9 @@ def largest_forget(
         return value > target.level
 
     most = setting.private if setting.public else setting.private - 1
-    low, high = 0, most + 1  # low is met, high is missed or out of range
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if missed(middle) else (middle, high)
-    return low
+    if not missed(most):
+        return most
+    return first_where(missed, most) - 1  # forgetting nothing is never missed
 
 
 def symmetric_and_asymmetric_sigma(
@@ -228,18 +226,3 @@ def symmetric_and_asymmetric_sigma(
         smallest_sigma(alone, target, unlearn_steps=unlearn_steps, bound=bound),
         smallest_sigma(setting, target, unlearn_steps=unlearn_steps, bound=bound),
     )
-
-
-def _least(met: Callable[[int], bool], otherwise: str) -> int:
-    """Smallest n >= 0 at which a monotone condition holds."""
-    if met(0):
-        return 0
-    low, high = 0, 1
-    while not met(high):
-        low, high = high, 2 * high
-        if high > MOST:
-            raise Refused(otherwise)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if met(middle) else (middle, high)
-    return high

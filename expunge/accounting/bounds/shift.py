@@ -15,6 +15,7 @@ Exact on quadratic losses, symmetric in direction, any convexity, any mixture of
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds.guarantee import GDP
@@ -22,8 +23,11 @@ from expunge.accounting.bounds.taut_string import pull
 from expunge.accounting.history import History
 from expunge.accounting.moduli import Cycle, Part, Run, moduli
 from expunge.accounting.refusal import Refused
+from expunge.accounting.search import least_of_valley
 
 __all__ = ["bound", "gdp_of_stretch"]
+
+MOST_SWITCHES = 64  # runs of a clipped smooth loss whose switches are optimised
 
 
 def bound(assumptions: Assumptions, history: History) -> GDP:
@@ -80,25 +84,33 @@ def _with_best_pieces(runs: Sequence[Run], distance: float, diameter: float) -> 
             parts += _switched(run, switch)
         return _pull(parts, distance, diameter)
 
-    starts = (
-        [0] * len(runs),
-        [run.steps for run in runs],
-        [0 if r.differs else r.steps for r in runs],
-    )
+    all_clipped_last = [0 if run.differs else run.steps for run in runs]
     best = math.inf
-    for start in starts if len(runs) <= 64 else starts[:2]:
-        switches, value = list(start), mu(start)
-        improving = len(runs) <= 64
-        while improving:
-            improving = False
-            for i, run in enumerate(runs):
-                found, at = _least(
-                    lambda n, i=i: mu([*switches[:i], n, *switches[i + 1 :]]), run.steps
-                )
-                if found < value * (1 - 1e-13):
-                    value, switches[i], improving = found, at, True
-        best = min(best, value)
+    for start in ([0] * len(runs), [run.steps for run in runs], all_clipped_last):
+        best = min(best, _improved(mu, start, [run.steps for run in runs]))
     return best
+
+
+def _improved(
+    mu: Callable[[Sequence[int]], float], start: Sequence[int], most: Sequence[int]
+) -> float:
+    """mu after improving one switch at a time; long lists of runs are left as they are."""
+    switches, value = list(start), mu(start)
+    improving = len(start) <= MOST_SWITCHES
+    while improving:
+        improving = False
+        for i, steps in enumerate(most):
+            before, after = switches[:i], switches[i + 1 :]
+            found, at = least_of_valley(partial(_with_switch, mu, before, after), steps)
+            if found < value * (1 - 1e-13):
+                value, switches[i], improving = found, at, True
+    return value
+
+
+def _with_switch(
+    mu: Callable[[Sequence[int]], float], before: list[int], after: list[int], switch: int
+) -> float:
+    return mu([*before, switch, *after])
 
 
 def _switched(run: Run, switch: int) -> list[Run]:
@@ -109,17 +121,3 @@ def _switched(run: Run, switch: int) -> list[Run]:
     first, second = (run.smooth, clipped) if run.differs else (clipped, run.smooth)
     pieces = (replace(first, steps=switch), replace(second, steps=run.steps - switch))
     return [piece for piece in pieces if piece.steps]
-
-
-def _least(value: Callable[[int], float], most: int) -> tuple[float, int]:
-    if most <= 64:
-        return min((value(n), n) for n in range(most + 1))
-    low, high = 0, most
-    while high - low > 24:
-        third = (high - low) // 3
-        left, right = low + third, high - third
-        if value(left) <= value(right):
-            high = right
-        else:
-            low = left
-    return min((value(n), n) for n in {*range(low, high + 1), 0, most})

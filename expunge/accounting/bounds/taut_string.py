@@ -19,16 +19,16 @@ it binds, each started from z = D. Any tau gives a valid bound.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from expunge.accounting.moduli import Part, Run, total_steps
 from expunge.accounting.refusal import Refused
+from expunge.accounting.search import first_where, least_of_valley
 
 __all__ = ["TautString", "forward_distance", "pull"]
 
 MOST_UNROLLED = 4_000_000
-SCAN = 48  # neighbouring starting points that are all tried
 
 
 class TautString(NamedTuple):
@@ -247,7 +247,7 @@ def _bites(block: Block, climb: Climb) -> int:
     def stops(steps: int) -> bool:
         return not _steeper(_merge(block, climb.first(steps)) if steps else block, one)
 
-    return _least(stops, climb.steps)
+    return first_where(stops, climb.steps)
 
 
 def _bitten(climb: Climb, block: Block) -> int:
@@ -257,7 +257,7 @@ def _bitten(climb: Climb, block: Block) -> int:
     def stops(steps: int) -> bool:
         return not _steeper(one, _merge(climb.first(steps), block) if steps else block)
 
-    return _least(stops, climb.steps)
+    return first_where(stops, climb.steps)
 
 
 def _push(minorant: Minorant, item: Block | Climb) -> Node:
@@ -307,7 +307,7 @@ def _least_capped(minorant: Minorant, piece: Piece, start: float, diameter: floa
     if c.c * diameter + s < diameter and c.c * start + s < diameter:
         return math.inf
     stays = c.c * diameter + s >= diameter
-    first = _least(lambda n: n > 0 and _forward(piece, start, n) >= diameter, piece.steps)
+    first = first_where(lambda n: n > 0 and _forward(piece, start, n) >= diameter, piece.steps)
     if _forward(piece, start, first) < diameter:
         return math.inf
     most = piece.steps - first if stays else 0  # steps of this piece after tau
@@ -317,7 +317,7 @@ def _least_capped(minorant: Minorant, piece: Piece, start: float, diameter: floa
 
     if not stays:  # only a start outside the ball: it enters at the first step
         return energy(piece.steps - first)
-    return _least_on_valley(energy, most)
+    return least_of_valley(energy, most)[0]
 
 
 def _distances(pieces: Sequence[Piece], initial: float, diameter: float) -> list[float]:
@@ -339,31 +339,6 @@ def _forward(run: Run, distance: float, steps: int) -> float:
         return distance
     block = _run_block(run, steps)
     return _exp(steps * run.contraction.log) * distance + _exp(block.log_s + block.after)
-
-
-def _least_on_valley(value: Callable[[int], float], most: int) -> float:
-    """Least value on 0..most of a function that falls, then rises; ties go left."""
-    low, high = 0, most
-    while high - low > SCAN:
-        third = (high - low) // 3
-        left, right = low + third, high - third
-        if value(left) <= value(right):
-            high = right
-        else:
-            low = left
-    return min(value(n) for n in {*range(low, high + 1), 0, most})
-
-
-def _least(holds: Callable[[int], bool], most: int) -> int:
-    """Smallest n in 0..most at which a monotone condition holds, else `most`."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _add(x: float, y: float) -> float:

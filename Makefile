@@ -1,0 +1,41 @@
+# The two commands: make demo, make test. Everything runs in .venv, which setup fills.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test slow lint docs smoke bench clean
+
+setup: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed (PYTHON=python3.12 make ...)")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: setup  ## the main job on embedded data
+	$(BIN)/expunge demo
+
+test: setup  ## everything that is neither slow nor gpu, and the examples in the docs
+	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' expunge docs README.md
+
+slow: setup  ## the statistical and long tests
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: setup  ## format, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+
+docs: setup  ## warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+smoke: setup  ## every experiment at its smallest scale
+	$(BIN)/python -m experiments run --all --scale smoke
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build dist docs/_build demo

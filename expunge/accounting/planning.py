@@ -1,0 +1,194 @@
+"""Before anything is run: what a deletion will cost, by every bound and every strategy.
+
+Against observer `all`, who holds the learned model too, the learned model itself must carry
+the noise: mu is its K = 0 value, further steps buy nothing, and neither retraining nor a
+noise-free base model protects anyone (THEORY 2.11).
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+from expunge.accounting.bounds import BOUNDS
+from expunge.accounting.calibration import (
+    EpsilonDelta,
+    Setting,
+    achieved,
+    smallest_public,
+    smallest_sigma,
+    smallest_unlearn_steps,
+)
+from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.accounting.strategies import Strategy, priced
+
+__all__ = ["Figures", "Plan", "Verdict", "plan"]
+
+Verdict = Literal["unlearn", "retrain", "none"]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The five figures of a plan, by one bound.
+
+    `sigma_needed` is what would suffice where the given sigma does not (observer `all`).
+    """
+
+    sigma: float | None = None
+    unlearn_steps: int | None = None
+    epsilon: float | None = None
+    public_needed: int | None = None
+    verdict: Verdict = "none"
+    sigma_needed: float | None = None
+    refused: str | None = None
+
+    def document(self) -> dict[str, object]:
+        if self.refused is not None:
+            return {"refused": self.refused}
+        document = asdict(self)
+        del document["refused"]
+        if self.sigma_needed is None:
+            del document["sigma_needed"]
+        return document
+
+
+@dataclass(frozen=True)
+class Plan:
+    figures: Figures
+    bounds: dict[str, Figures]
+    strategies: list[Strategy]
+    frontier: list[dict[str, float | int]]
+    setting: Setting
+    target: EpsilonDelta
+
+    def document(self) -> dict[str, object]:
+        return {
+            **self.figures.document(),
+            "strategies": [asdict(strategy) for strategy in self.strategies],
+            "bounds": {name: figures.document() for name, figures in self.bounds.items()},
+            "frontier": self.frontier,
+            "forget": self.setting.forget,
+            "step_size": self.setting.step_size,
+            "observer": self.setting.observer,
+            "comparator": "retraining for as many steps on the records without the forgotten ones",
+            "target": {"epsilon": self.target.level, "delta": self.target.delta},
+            "vacuous": self.target.level > 20
+            or self.target.delta * (self.setting.private + self.setting.public) > 1,
+        }
+
+
+def plan(
+    setting: Setting,
+    target: EpsilonDelta,
+    *,
+    unlearn_steps: int | None = None,
+    sigma: float | None = None,
+) -> Plan:
+    """Price a deletion.
+
+    With `unlearn_steps` sigma is solved for, with `sigma` the steps; with neither, the
+    smallest sigma that needs fewer steps than retraining (K = T - 1).
+    """
+    if unlearn_steps is not None and sigma is not None:
+        raise InvalidInput("sigma", "give the unlearning steps or sigma, not both")
+    if unlearn_steps is not None and unlearn_steps < 0:
+        raise InvalidInput("unlearn_steps", "must not be negative")
+    if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
+        raise InvalidInput("sigma", "must be finite and positive")
+    bounds = {name: _figures(setting, target, unlearn_steps, sigma, name) for name in BOUNDS}
+    figures = bounds["shift"]
+    return Plan(
+        figures=figures,
+        bounds=bounds,
+        strategies=priced(
+            setting,
+            target,
+            sigma=figures.sigma,
+            unlearn_steps=figures.unlearn_steps,
+            epsilon=figures.epsilon,
+            met=figures.verdict != "none",
+        ),
+        frontier=_frontier(setting, target),
+        setting=setting,
+        target=target,
+    )
+
+
+def _figures(
+    setting: Setting,
+    target: EpsilonDelta,
+    unlearn_steps: int | None,
+    sigma: float | None,
+    bound: str,
+) -> Figures:
+    try:
+        if sigma is not None:
+            return _with_sigma(setting, target, sigma, bound)
+        steps = setting.learn_steps - 1 if unlearn_steps is None else unlearn_steps
+        return _with_steps(setting, target, steps, bound)
+    except Refused as refusal:
+        return Figures(refused=str(refusal))
+
+
+def _with_steps(setting: Setting, target: EpsilonDelta, steps: int, bound: str) -> Figures:
+    if setting.observer == "all":
+        setting, steps = _before_unlearning(setting), 0
+    sigma = smallest_sigma(setting, target, unlearn_steps=steps, bound=bound)
+    return Figures(
+        sigma=sigma,
+        unlearn_steps=steps,
+        epsilon=achieved(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound),
+        public_needed=smallest_public(
+            setting, target, sigma=sigma, unlearn_steps=steps, bound=bound
+        ),
+        verdict="unlearn" if steps < setting.learn_steps else "retrain",
+    )
+
+
+def _with_sigma(setting: Setting, target: EpsilonDelta, sigma: float, bound: str) -> Figures:
+    if setting.observer == "all":
+        return _released_with_sigma(_before_unlearning(setting), target, sigma, bound)
+    steps = epsilon = public = None
+    try:
+        steps = smallest_unlearn_steps(setting, target, sigma=sigma, bound=bound)
+        epsilon = achieved(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound)
+    except Refused:
+        achieved(setting, target, sigma=sigma, unlearn_steps=1, bound=bound)  # refuses with why
+    last = setting.learn_steps - 1
+    try:
+        public = smallest_public(setting, target, sigma=sigma, unlearn_steps=last, bound=bound)
+    except Refused:
+        public = None
+    faster = steps is not None and steps < setting.learn_steps
+    return Figures(sigma, steps, epsilon, public, "unlearn" if faster else "retrain")
+
+
+def _released_with_sigma(
+    setting: Setting, target: EpsilonDelta, sigma: float, bound: str
+) -> Figures:
+    epsilon = achieved(setting, target, sigma=sigma, unlearn_steps=0, bound=bound)
+    public = smallest_public(setting, target, sigma=sigma, unlearn_steps=0, bound=bound)
+    if epsilon <= target.level:
+        return Figures(sigma, 0, epsilon, public, "unlearn")
+    needed = smallest_sigma(setting, target, unlearn_steps=0, bound=bound)
+    return Figures(sigma, None, epsilon, public, "none", sigma_needed=needed)
+
+
+def _before_unlearning(setting: Setting) -> Setting:
+    """The learned model alone: all that counts against an observer who holds it."""
+    return replace(setting, observer="final")
+
+
+def _frontier(setting: Setting, target: EpsilonDelta) -> list[dict[str, float | int]]:
+    """Smallest sigma for a few numbers of unlearning steps below T."""
+    if setting.observer == "all":
+        return []
+    most = setting.learn_steps - 1
+    spread = {round(most ** (i / 8)) for i in range(9)} if most > 1 else {most}
+    points: list[dict[str, float | int]] = []
+    for steps in sorted({0, most, *(s for s in spread if 0 < s <= most)}):
+        try:
+            sigma = smallest_sigma(setting, target, unlearn_steps=steps)
+        except Refused:
+            continue
+        points.append({"unlearn_steps": steps, "sigma": sigma})
+    return points

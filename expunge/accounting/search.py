@@ -1,0 +1,48 @@
+"""Searches over whole numbers."""
+
+from collections.abc import Callable
+
+from expunge.accounting.refusal import Refused
+
+__all__ = ["first_where", "least_of_valley", "least_where"]
+
+SCAN = 48  # neighbouring candidates that are all tried
+MOST = 2**50
+
+
+def first_where(holds: Callable[[int], bool], most: int) -> int:
+    """Smallest n in 0..most at which a monotone condition holds, else `most`."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def least_where(holds: Callable[[int], bool], otherwise: str) -> int:
+    """Smallest n >= 0 at which a monotone condition holds.
+
+    Raises:
+        Refused: with the reason `otherwise`, when it holds nowhere up to 2**50.
+    """
+    if holds(0):
+        return 0
+    low, high = 0, 1
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > MOST:
+            raise Refused(otherwise)
+    return low + 1 + first_where(lambda n: holds(low + 1 + n), high - low - 1)
+
+
+def least_of_valley(value: Callable[[int], float], most: int) -> tuple[float, int]:
+    """Least value on 0..most, and where, of a function that falls and then rises; ties go left."""
+    low, high = 0, most
+    while high - low > SCAN:
+        third = (high - low) // 3
+        left, right = low + third, high - third
+        if value(left) <= value(right):
+            high = right
+        else:
+            low = left
+    return min((value(n), n) for n in {*range(low, high + 1), 0, most})

@@ -1,0 +1,144 @@
+"""What each way of honouring a request costs and leaves behind.
+
+langevin      noise in every step; K further steps on what remains      shift bound
+noise_first   noise-free learning, all noise in the first unlearning step,
+              then clean descent: mu = c Z_T / noise_std                THEORY 5.2
+retrain       T steps from scratch                                      exact
+"""
+
+import math
+from dataclasses import dataclass
+
+from expunge.accounting.bounds.shift import bound as shift_bound
+from expunge.accounting.calibration import EpsilonDelta, Setting
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.history import History, Phase
+from expunge.accounting.moduli import Run, moduli
+
+__all__ = ["Strategy", "priced"]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to honour the request, priced.
+
+    `steps` is the work after the request, `release_noise_std` the noise left in the released
+    model's flattest direction, and `excluded` why the strategy cannot be taken, if it cannot.
+    """
+
+    name: str
+    steps: int | None
+    cost_of_retraining: float | None
+    epsilon: float | None
+    sigma: float | None
+    release_noise_std: float | None
+    guarantee: str
+    excluded: str | None = None
+
+
+def priced(
+    setting: Setting,
+    target: EpsilonDelta,
+    *,
+    sigma: float | None,
+    unlearn_steps: int | None,
+    epsilon: float | None,
+    met: bool,
+) -> list[Strategy]:
+    """Every strategy: those that can be taken first, the cheapest of them on top.
+
+    Args:
+        sigma, unlearn_steps, epsilon, met: What the plan found for `langevin`.
+    """
+    learn_steps, exposed = setting.learn_steps, _exposes_the_base_model(setting)
+    candidates = [
+        _langevin(setting, sigma, unlearn_steps, epsilon, met),
+        _noise_first(setting, target, max(1, unlearn_steps or learn_steps - 1)),
+        Strategy(
+            name="retrain",
+            steps=learn_steps,
+            cost_of_retraining=1.0,
+            epsilon=0.0 if exposed is None else None,
+            sigma=0.0,
+            release_noise_std=0.0,
+            guarantee="exact",
+            excluded=exposed,
+        ),
+    ]
+    return sorted(candidates, key=lambda s: (s.excluded is not None, s.steps or 0))
+
+
+def _langevin(
+    setting: Setting, sigma: float | None, steps: int | None, epsilon: float | None, met: bool
+) -> Strategy:
+    noise = None
+    if sigma is not None:
+        noise = _left_noise(setting, setting.history(sigma, steps or 0))
+    return Strategy(
+        name="langevin",
+        steps=steps,
+        cost_of_retraining=None if steps is None else steps / setting.learn_steps,
+        epsilon=epsilon,
+        sigma=sigma,
+        release_noise_std=noise,
+        guarantee="shift",
+        excluded=None if met and steps is not None else "the target cannot be met with this noise",
+    )
+
+
+def _noise_first(setting: Setting, target: EpsilonDelta, steps: int) -> Strategy:
+    """All noise in the first of `steps` unlearning steps."""
+    excluded = _exposes_the_base_model(setting)
+    epsilon = sigma = noise = None
+    if excluded is None:
+        unit = shift_bound(setting.assumptions, _noise_first_history(setting, 1.0, steps))
+        # mu is proportional to 1/sigma; the target's mu is rounded down.
+        sigma = unit.mu / gdp_for_epsilon(target.level, target.delta) * (1 + 1e-11)
+        history = _noise_first_history(setting, sigma, steps)
+        epsilon = shift_bound(setting.assumptions, history).epsilon(target.delta)
+        noise = _left_noise(setting, history)
+    return Strategy(
+        name="noise_first",
+        steps=steps,
+        cost_of_retraining=steps / setting.learn_steps,
+        epsilon=epsilon,
+        sigma=sigma,
+        release_noise_std=noise,
+        guarantee="shift",
+        excluded=excluded,
+    )
+
+
+def _noise_first_history(setting: Setting, sigma: float, steps: int) -> History:
+    samples, kept = (
+        setting.private + setting.public,
+        setting.private + setting.public - setting.forget,
+    )
+    phases = [
+        Phase(setting.learn_steps, setting.step_size, 0.0, samples, setting.forget),
+        Phase(1, setting.step_size, sigma, kept),
+    ]
+    if steps > 1:
+        phases.append(Phase(steps - 1, setting.step_size, 0.0, kept))
+    return History(tuple(phases), setting.normaliser)
+
+
+def _exposes_the_base_model(setting: Setting) -> str | None:
+    if setting.observer == "final":
+        return None
+    return "its noise-free base model was released: the difference exposes the deleted records"
+
+
+def _left_noise(setting: Setting, history: History) -> float | None:
+    """Noise std left after the last step in a direction that contracts by c."""
+    variance = 0.0
+    for parts in moduli(setting.assumptions, history):
+        for part in parts:
+            assert isinstance(part, Run)
+            c = part.contraction
+            if 2 * part.steps * c.log > 600:
+                return None  # expanding: the noise is bounded by the projection only
+            gap = c.gap * (1 + c.c)
+            grown = -math.expm1(2 * part.steps * c.log) / gap if gap else float(part.steps)
+            variance = variance * math.exp(2 * part.steps * c.log) + part.noise_std**2 * grown
+    return math.sqrt(variance)

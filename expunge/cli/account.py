@@ -1,0 +1,59 @@
+"""`expunge account FILE`: every bound for a history."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from expunge.cli.output import number, print_json, read_text
+
+if TYPE_CHECKING:
+    from expunge.accounting import Account
+
+__all__ = ["account"]
+
+
+def account(
+    file: Annotated[str, typer.Argument(help="History as JSON; - reads standard input.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Bounds for a history: what a model's past certifies."""
+    from expunge.accounting import account as judge
+    from expunge.accounting.document import parse_account
+
+    request = parse_account(read_text(file))
+    assumptions, history = request.records()
+    judged = judge(assumptions, history, delta=request.delta, orders=request.orders)
+    if json:
+        print_json(judged.document())
+    else:
+        _print(judged, request.delta, request.orders)
+
+
+def _print(judged: "Account", delta: float, orders: list[float]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(title=f"epsilon at delta = {delta:g}, {judged.regime} loss", title_justify="left")
+    for heading in ("bound", "epsilon", *(f"D_{order:g}" for order in orders)):
+        table.add_column(heading, justify="left" if heading == "bound" else "right", no_wrap=True)
+    for name, figures in judged.bounds.items():
+        style = "bold green" if name == judged.best else None
+        if figures.refused is not None:
+            continue
+        renyi = figures.renyi or {}
+        cells = [number(renyi.get(f"{order:g}")) for order in orders]
+        table.add_row(name, number(figures.epsilon), *cells, style=style)
+    console.print(table)
+    for name, figures in judged.bounds.items():
+        if figures.refused is not None:
+            console.print(f"  [dim]{name}: {figures.refused}[/dim]")
+    if judged.best is None:
+        console.print(f"[bold red]no certificate[/bold red]: {judged.best_reason}")
+    else:
+        console.print(f"best: [bold]{judged.best}[/bold], {judged.best_reason}")
+    if judged.vacuous:
+        console.print("[bold red]VACUOUS[/bold red]: this is no protection worth the name")
+    console.print(f"observer: {judged.observer}\ncomparator: {judged.comparator}")
+    for line in judged.scope:
+        console.print(f"  - {line}")

@@ -1,0 +1,63 @@
+"""The command line: parse, call one library function, print.
+
+Commands import what they need when they run, so that `--help` stays fast and accounting
+never loads torch. Bad input exits 2 with one line on stderr and nothing on stdout.
+"""
+
+import sys
+from typing import NoReturn
+
+import typer
+
+from expunge.cli import account, demo, plan
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="expunge",
+    help="Certified machine unlearning: delete records from a model, with a number you can defend.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # rich is loaded by the commands that print tables
+    pretty_exceptions_enable=False,
+)
+app.command("account")(account.account)
+app.command("plan")(plan.plan)
+app.command("demo")(demo.demo)
+
+
+@app.callback()
+def main() -> None:
+    """Certified machine unlearning: delete records from a model, with a number you can defend."""
+
+
+def run() -> NoReturn:
+    """Entry point: every complaint about input is one line and exit status 2."""
+    try:
+        status = app(standalone_mode=False)
+    except Exception as error:
+        sys.exit(_complain(error))
+    sys.exit(status or 0)
+
+
+def _complain(error: Exception) -> int:
+    """Print what is wrong; re-raise what is our own fault."""
+    usage = getattr(error, "format_message", None)  # typer's and click's usage errors
+    if usage is not None:
+        message = usage()
+    elif isinstance(error, typer.Exit):
+        return error.exit_code
+    elif isinstance(error, typer.Abort):
+        message = "aborted"
+    elif type(error).__module__ == "expunge.accounting.refusal" or isinstance(error, OSError):
+        message = _one_line(error)
+    else:
+        raise error
+    print(f"expunge: {message}", file=sys.stderr)
+    return 2
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
