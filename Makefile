@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test slow lint docs smoke bench clean
+.PHONY: setup demo test slow lint docs smoke schema bench clean
 
 setup: .venv/installed
 
@@ -33,6 +33,9 @@ docs: setup  ## warnings are errors
 
 smoke: setup  ## every experiment at its smallest scale
 	$(BIN)/python -m experiments run --all --scale smoke
+
+schema: setup  ## after a change to the certificate
+	$(BIN)/python -c 'from expunge.accounting.certificate import json_schema; print(json_schema(), end="")' > expunge/accounting/certificate.schema.json
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -16,7 +16,7 @@ from expunge.accounting.history import History
 from expunge.accounting.moduli import check_step_sizes
 from expunge.accounting.refusal import InvalidInput, Refused
 
-__all__ = ["Account", "Figures", "account"]
+__all__ = ["Account", "Figures", "account", "order_key"]
 
 LARGEST_MEANINGFUL_EPSILON = 20.0
 
@@ -105,7 +105,7 @@ def account(
         assumptions=_echo(assumptions, history),
         observer="all" if history.released_early else "final",
         comparator=_comparator(history),
-        scope=_scope(assumptions, history),
+        scope=_scope(assumptions, history, best),
     )
 
 
@@ -115,12 +115,17 @@ def _figures(
     try:
         guarantee = _guarantee(name, assumptions, history)
         epsilon = guarantee.epsilon(delta)
-        renyi = {f"{order:g}": guarantee.renyi(order) for order in orders}
+        renyi = {order_key(order): guarantee.renyi(order) for order in orders}
     except Refused as refusal:
         return Figures(refused=str(refusal))
     mu = outward(guarantee.mu, 0.0) if isinstance(guarantee, GDP) else None
     known = {order: value for order, value in renyi.items() if value is not None}
     return Figures(epsilon=epsilon, mu=mu, renyi=known if len(known) == len(renyi) else None)
+
+
+def order_key(order: float) -> str:
+    """A Rényi order as a JSON key, exact: 2.0 is "2"."""
+    return str(int(order)) if order == int(order) else repr(order)
 
 
 def _guarantee(name: str, assumptions: Assumptions, history: History) -> Guarantee:
@@ -174,12 +179,17 @@ def _comparator(history: History) -> str:
     )
 
 
-def _scope(assumptions: Assumptions, history: History) -> list[str]:
+def _scope(assumptions: Assumptions, history: History, best: str | None) -> list[str]:
+    unused = {"strong_convexity", "lipschitz"} if assumptions.regime == "clipped" else {"clip"}
     assumed = [
         name
         for name in assumptions.constants()
-        if getattr(assumptions, name) and assumptions.mark(name) == "assumed"
+        if getattr(assumptions, name) and name not in unused | {"initial_log_sobolev"}
+        if assumptions.mark(name) == "assumed"
     ]
+    by_log_sobolev = best in ("log_sobolev", "log_sobolev_paper")
+    if by_log_sobolev and assumptions.mark("initial_log_sobolev") == "assumed":
+        assumed.append("initial_log_sobolev")
     lines = []
     if assumed:
         lines.append("rests on constants that were declared, not enforced: " + ", ".join(assumed))

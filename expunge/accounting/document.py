@@ -37,6 +37,8 @@ def _constant(value: object) -> object:
 
 
 def _batch_size(value: object) -> object:
+    if value is None:
+        return None
     return [_count(size) for size in value] if isinstance(value, list) else _count(value)
 
 

@@ -1,10 +1,11 @@
 """`expunge account FILE`: every bound for a history."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expunge.cli.output import number, print_json, read_text
+from expunge.cli.output import number, print_json, read_text, write_whole
 
 if TYPE_CHECKING:
     from expunge.accounting import Account
@@ -14,6 +15,9 @@ __all__ = ["account"]
 
 def account(
     file: Annotated[str, typer.Argument(help="History as JSON; - reads standard input.")],
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write a certificate of the best bound to this file.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Bounds for a history: what a model's past certifies."""
@@ -23,6 +27,11 @@ def account(
     request = parse_account(read_text(file))
     assumptions, history = request.records()
     judged = judge(assumptions, history, delta=request.delta, orders=request.orders)
+    if certificate is not None:
+        from expunge.accounting.certificate import issue
+
+        issued = issue(assumptions, history, delta=request.delta, orders=request.orders)
+        write_whole(certificate, (issued.canonical() + "\n").encode())
     if json:
         print_json(judged.document())
     else:
@@ -33,6 +42,8 @@ def _print(judged: "Account", delta: float, orders: list[float]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from expunge.accounting.account import order_key
+
     console = Console()
     table = Table(title=f"epsilon at delta = {delta:g}, {judged.regime} loss", title_justify="left")
     for heading in ("bound", "epsilon", *(f"D_{order:g}" for order in orders)):
@@ -42,7 +53,7 @@ def _print(judged: "Account", delta: float, orders: list[float]) -> None:
         if figures.refused is not None:
             continue
         renyi = figures.renyi or {}
-        cells = [number(renyi.get(f"{order:g}")) for order in orders]
+        cells = [number(renyi.get(order_key(order))) for order in orders]
         table.add_row(name, number(figures.epsilon), *cells, style=style)
     console.print(table)
     for name, figures in judged.bounds.items():

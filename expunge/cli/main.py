@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from expunge.cli import account, demo, plan
+from expunge.cli import account, demo, plan, verify
 
 __all__ = ["app", "run"]
 
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("account")(account.account)
 app.command("plan")(plan.plan)
+app.command("verify")(verify.verify)
 app.command("demo")(demo.demo)
 
 

@@ -1,0 +1,102 @@
+"""What unlearning may cost in risk when public and private data differ.
+
+    private   E_U L_priv  <= factor * E_R L_train + M diam(Theta) TV   [prop:unlearning_da_risk]
+    mixture   E_U L_train <=          E_R L_train + M diam(Theta) TV   [prop:unlearning_risk]
+
+with w = n_pub/(n_pub + n_r-priv), n_r-priv the RETAINED PRIVATE records (E29), diam = 2R, and
+D = D_inf(P_priv || P_pub). The paper's factor is e^(wD); the exact one, always smaller, is
+
+    factor = 1 / ((1 - w) + w e^(-D))  <=  min(e^(wD), 1/(1 - w))           (E28)
+
+so misalignment never makes it worse than (n_pub + n_r-priv)/n_r-priv. Needs losses >= 0 (E30).
+TV is 2 Phi(mu/2) - 1 from GDP, or min(1, sqrt(D_alpha/2)) by Pinsker for alpha >= 1 (E31).
+"""
+
+import math
+from dataclasses import dataclass
+
+from expunge.accounting.conversions import gdp_total_variation, outward
+from expunge.accounting.refusal import InvalidInput
+
+__all__ = ["RiskBound", "mismatch_factor", "mismatch_factor_paper", "pinsker", "public_weight"]
+
+
+def public_weight(*, public: int, retained_private: int) -> float:
+    """w = n_pub / (n_pub + n_r-priv)."""
+    if public < 0 or retained_private < 0 or public + retained_private == 0:
+        raise InvalidInput("public", "no record is retained")
+    return public / (public + retained_private)
+
+
+def mismatch_factor(weight: float, d_infinity: float) -> float:
+    """ess sup p_priv/p_train of the mixture w P_pub + (1-w) P_priv, exactly."""
+    _check(weight, d_infinity)
+    return 1 / ((1 - weight) + weight * math.exp(-d_infinity)) if weight < 1 else _grown(d_infinity)
+
+
+def mismatch_factor_paper(weight: float, d_infinity: float) -> float:
+    """e^(wD), the paper's looser factor, kept beside the exact one."""
+    _check(weight, d_infinity)
+    return _grown(weight * d_infinity)
+
+
+def pinsker(renyi: float) -> float:
+    """TV <= min(1, sqrt(D_alpha/2)) for any order alpha >= 1."""
+    return min(1.0, math.sqrt(renyi / 2))
+
+
+@dataclass(frozen=True)
+class RiskBound:
+    """Risk of the unlearned model from the retrained one's.
+
+    Args:
+        retrained_risk: E_R L_train, the retrained model's risk on the training mixture.
+        lipschitz: M of the loss in theta.
+        radius: R of the compact weight set.
+        total_variation: Between the unlearned and the retrained law.
+    """
+
+    retrained_risk: float
+    lipschitz: float
+    radius: float
+    total_variation: float
+
+    def __post_init__(self) -> None:
+        if self.retrained_risk < 0:
+            raise InvalidInput("retrained_risk", "the bound needs a loss that is never negative")
+
+    @classmethod
+    def from_gdp(
+        cls, mu: float, *, retrained_risk: float, lipschitz: float, radius: float
+    ) -> "RiskBound":
+        return cls(retrained_risk, lipschitz, radius, gdp_total_variation(mu))
+
+    @classmethod
+    def from_renyi(
+        cls, renyi: float, *, retrained_risk: float, lipschitz: float, radius: float
+    ) -> "RiskBound":
+        return cls(retrained_risk, lipschitz, radius, pinsker(renyi))
+
+    @property
+    def approximation(self) -> float:
+        """M diam(Theta) TV: what unlearning adds to retraining."""
+        return self.lipschitz * 2 * self.radius * self.total_variation
+
+    def mixture(self) -> float:
+        """On the training mixture."""
+        return outward(self.retrained_risk + self.approximation)
+
+    def private(self, factor: float) -> float:
+        """On the private distribution, with a mismatch factor."""
+        return outward(factor * self.retrained_risk + self.approximation)
+
+
+def _grown(exponent: float) -> float:
+    return math.exp(exponent) if exponent < 709 else math.inf
+
+
+def _check(weight: float, d_infinity: float) -> None:
+    if not 0 <= weight <= 1:
+        raise InvalidInput("weight", "must be in [0, 1]")
+    if not d_infinity >= 0:
+        raise InvalidInput("d_infinity", "must not be negative")
