@@ -13,8 +13,10 @@ STYLES = {"paper": ":", "shift": "-"}
 
 
 def report(result: dict[str, Any], folder: Path) -> str:
-    """Draw required_noise.png; return both tables as Markdown."""
+    """Draw required_noise.png, write both tables as Markdown, and return them."""
     draw(result).savefig(folder / "required_noise.png", dpi=150, metadata={"Software": None})
+    (folder / "steps.md").write_text(steps_table(result) + "\n")
+    (folder / "noise.md").write_text(noise_table(result) + "\n")
     return f"{steps_table(result)}\n\n{noise_table(result)}"
 
 

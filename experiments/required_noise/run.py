@@ -8,6 +8,7 @@ Paper: [fig:sigmas_strgly_cvx], [eq:strgly_cvx_sigma], [cor:non_vacuous_divergen
 """
 
 from dataclasses import asdict
+from fractions import Fraction
 from math import ceil
 from typing import Any
 
@@ -53,12 +54,17 @@ def run(settings: Settings) -> dict[str, Any]:
             "fraction": share,
             "unlearn_steps": steps,
             "target": "renyi" if target is renyi else "epsilon",
-            "sigma": sigmas(settings, target, public, ceil(share * settings.private), steps),
+            "sigma": sigmas(settings, target, public, count(share, settings), steps),
         }
         for public, share, steps, target in track(work, "required noise", transient=True)
-        if ceil(share * settings.private) < settings.private + public
+        if count(share, settings) < settings.private + public
     ]
     return {"settings": asdict(settings), "noise": noise, "steps": steps_table(settings, pair)}
+
+
+def count(share: float, settings: Settings) -> int:
+    """The share as printed, of the private records: 0.55 of 3,000 is 1,650, not 1,651."""
+    return ceil(Fraction(str(share)) * settings.private)
 
 
 def sigmas(

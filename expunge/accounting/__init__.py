@@ -6,7 +6,7 @@
 >>> unlearn = Phase(steps=100, step_size=3.8, sigma=0.03, samples=32_700)
 >>> judged = account(loss, History((learn, unlearn)), delta=1e-5)
 >>> judged.best, round(judged.epsilon, 3)
-('shift', 0.163)
+('shift', 0.173)
 """
 
 from expunge.accounting.account import Account, account

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from expunge.accounting.calibration import (
     EpsilonDelta,
@@ -56,7 +57,7 @@ def trade_offs(
 
 
 def _sigma(setting: Setting, target: EpsilonDelta, steps: int, share: float) -> float | None:
-    forget = math.ceil(share * setting.private)
+    forget = math.ceil(Fraction(str(share)) * setting.private)  # the share as printed
     if forget == setting.private + setting.public:
         return None  # nothing would be retained
     return smallest_sigma(replace(setting, forget=forget), target, unlearn_steps=steps)

@@ -1,0 +1,45 @@
+"""The project's face shows what its result files say."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments.errata import report as errata
+from experiments.required_noise import report as required_noise
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "experiments/required_noise/results"
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["steps", "noise"])
+def test_the_readme_shows_the_committed_table(name):
+    marked = f"<!-- experiments/required_noise/results/{name}.md -->\n(.*?)<!-- end -->"
+    (shown,) = re.findall(marked, README, re.DOTALL)
+    assert shown == (RESULTS / f"{name}.md").read_text()
+
+
+def test_the_committed_tables_follow_from_the_committed_json():
+    result = json.loads((RESULTS / "paper.json").read_text())
+    assert required_noise.steps_table(result) + "\n" == (RESULTS / "steps.md").read_text()
+    assert required_noise.noise_table(result) + "\n" == (RESULTS / "noise.md").read_text()
+    folder = ROOT / "experiments/errata/results"
+    result = json.loads((folder / "paper.json").read_text())
+    tables = (folder / "tables.md").read_text()
+    assert errata.theorem_table(result) in tables
+    assert errata.variational_table(result) in tables
+
+
+def test_the_first_screen_has_a_picture_and_the_two_commands():
+    screen = "\n".join(README.splitlines()[:20])
+    assert "make demo" in screen
+    assert "make test" in screen
+    (picture,) = re.findall(r"!\[.*?\]\((.*?)\)", screen)
+    assert (ROOT / picture).exists()
+
+
+def test_every_link_of_the_readme_leads_somewhere():
+    for link in re.findall(r"\]\(((?!http)[^)#]+)", README):
+        assert (ROOT / link).exists(), link
