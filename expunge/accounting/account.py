@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from expunge.accounting.assumptions import Assumptions, Regime
-from expunge.accounting.bounds import BOUNDS, GDP, Guarantee, Renyi
+from expunge.accounting.bounds import BOUNDS, GDP, Guarantee, HockeyStick, Renyi
 from expunge.accounting.bounds.log_sobolev import initial_constant
 from expunge.accounting.conversions import check_delta, outward
 from expunge.accounting.history import History
@@ -132,7 +132,11 @@ def _guarantee(name: str, assumptions: Assumptions, history: History) -> Guarant
     """Nothing was forgotten and both chains start alike: they are one chain."""
     if history.forgets or assumptions.initial_distance > 0:
         return BOUNDS[name](assumptions, history)
-    return GDP(0.0) if name == "shift" else Renyi.linear(0.0)
+    nothing: dict[str, Guarantee] = {
+        "shift": GDP(0.0),
+        "contraction": HockeyStick(lambda _: -math.inf),
+    }
+    return nothing.get(name, Renyi.linear(0.0))
 
 
 def _best(figures: dict[str, Figures]) -> tuple[str | None, str]:

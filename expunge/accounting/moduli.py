@@ -114,7 +114,7 @@ def moduli(assumptions: Assumptions, history: History) -> list[list[Part]]:
     """Moduli of every step, one list for each stretch between releases."""
     check_step_sizes(assumptions, history)
     stretches: list[list[Part]] = []
-    begun = False  # whether any forgotten record was seen so far
+    begun = assumptions.initial_distance > 0  # whether the chains may have parted by now
     for stretch in _stretches(history):
         noisy = [i for i, phase in enumerate(stretch) if phase.sigma > 0]
         last_noisy = noisy[-1] if noisy else -1
@@ -193,9 +193,9 @@ def _run(
     fraction = sides * eta * share.forgotten / share.divisor
     # Poisson batches hold a random share of the curvature; others all of it.
     load = Fraction(1) if share.retained is None else share.retained / share.divisor
-    rows = (
-        max(Fraction(1), load + share.forgotten / share.divisor) if share.retained else Fraction(1)
-    )
+    rows = Fraction(1)
+    if share.retained is not None:
+        rows = max(rows, load + share.forgotten / share.divisor)
     steepest = Fraction(assumptions.lipschitz or 0.0)
     if assumptions.clip is not None:
         steepest = Fraction(assumptions.clip)

@@ -71,8 +71,7 @@ class Plan:
             "observer": self.setting.observer,
             "comparator": "retraining for as many steps on the records without the forgotten ones",
             "target": {"epsilon": self.target.level, "delta": self.target.delta},
-            "vacuous": self.target.level > 20
-            or self.target.delta * (self.setting.private + self.setting.public) > 1,
+            "vacuous": self.target.level > 20 or self.target.delta * self.setting.private > 1,
         }
 
 

@@ -20,11 +20,13 @@ __all__ = ["bound"]
 
 def bound(assumptions: Assumptions, history: History) -> Renyi:
     """Raises: Refused: no trailing noisy steps on what remains."""
-    refuse_uncovered(assumptions, history)
+    refuse_uncovered(history)
     (parts,) = moduli(assumptions, history)
     before, trailing = split_trailing(smooth_parts(parts), lambda run: run.shift > 0)
     if not any(run.noise_std > 0 for run in trailing):
         raise Refused("infinite without noisy unlearning steps at the end")
-    distance = forward_distance(before, diameter=assumptions.diameter)
+    distance = forward_distance(
+        before, initial_distance=assumptions.initial_distance, diameter=assumptions.diameter
+    )
     mu = pull(trailing, initial_distance=distance).mu  # one chord: w Z / sqrt(V)
     return Renyi.linear(mu**2 * (1 + 2e-12))

@@ -15,12 +15,13 @@ held at max(C, nu^2/(1-c^2)).
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds.guarantee import Renyi
 from expunge.accounting.history import History
-from expunge.accounting.moduli import Cycle, Run, moduli, smooth_parts, total_steps
+from expunge.accounting.moduli import Cycle, Part, Run, moduli, smooth_parts, total_steps
 from expunge.accounting.refusal import Refused
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "bound",
     "compact_constant",
     "initial_constant",
+    "refuse_initial_distance",
     "refuse_uncovered",
 ]
 
@@ -49,26 +51,48 @@ def bound(assumptions: Assumptions, history: History) -> Renyi:
         Refused: rounding, an early release, an initial distance, clipped gradients of
             a loss not known to be smooth, or a noiseless step that sees forgotten records.
     """
-    refuse_uncovered(assumptions, history)
+    refuse_uncovered(history)
+    refuse_initial_distance(assumptions)
+    if any(phase.poisson for phase in history.phases):
+        raise Refused("Poisson batches: the two chains contract differently")
     (parts,) = moduli(assumptions, history)
     state = LogSobolev(0.0, initial_constant(assumptions, history))
-    for part in smooth_parts(parts):
-        if isinstance(part, Cycle) and total_steps(part) > MOST_STEPS:
-            raise Refused(f"more than {MOST_STEPS} mini-batch steps")
-        for run in part.runs * part.repeats if isinstance(part, Cycle) else (part,):
-            state = advance(state, run)
+    for run in _from_any_initial_law(_runs(smooth_parts(parts))):
+        state = advance(state, run)
     if not math.isfinite(state.divergence):
         raise Refused("no noise in a step that sees forgotten records")
     steps = min(MOST_STEPS, sum(total_steps(part) for part in parts))
     return Renyi.linear(state.divergence * (1 + 1e-13 * math.sqrt(steps) + 1e-12))
 
 
-def refuse_uncovered(assumptions: Assumptions, history: History) -> None:
+def _runs(parts: Sequence[Part]) -> list[Run]:
+    runs: list[Run] = []
+    for part in parts:
+        if isinstance(part, Cycle) and total_steps(part) > MOST_STEPS:
+            raise Refused(f"more than {MOST_STEPS} mini-batch steps")
+        runs += part.runs * part.repeats if isinstance(part, Cycle) else (part,)
+    return runs
+
+
+def _from_any_initial_law(runs: Sequence[Run]) -> Sequence[Run]:
+    """The initial law need not lie in the ball: no compact constant for the first step (E27)."""
+    first, *later = runs
+    if first.image_radius == math.inf:
+        return runs
+    start = replace(first, steps=1, image_radius=math.inf)
+    return [start, replace(first, steps=first.steps - 1), *later]
+
+
+def refuse_uncovered(history: History) -> None:
     """Raises: Refused: what no bound but the shift bound covers (THEORY 2.8)."""
     if any(phase.rounding for phase in history.phases):
         raise Refused("does not cover a rounding budget")
     if history.released_early:
         raise Refused("does not cover models released before the end")
+
+
+def refuse_initial_distance(assumptions: Assumptions) -> None:
+    """Raises: Refused: the chains start from different laws."""
     if assumptions.initial_distance > 0:
         raise Refused("needs a common initial law (initial_distance is above 0)")
 

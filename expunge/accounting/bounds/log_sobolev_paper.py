@@ -11,7 +11,11 @@ import math
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds.guarantee import Renyi
-from expunge.accounting.bounds.log_sobolev import initial_constant, refuse_uncovered
+from expunge.accounting.bounds.log_sobolev import (
+    initial_constant,
+    refuse_initial_distance,
+    refuse_uncovered,
+)
 from expunge.accounting.history import History
 from expunge.accounting.moduli import Run, moduli
 from expunge.accounting.refusal import Refused
@@ -21,7 +25,8 @@ __all__ = ["bound", "decay_per_step", "learning_divergence"]
 
 def bound(assumptions: Assumptions, history: History) -> Renyi:
     """Raises: Refused: any hypothesis above does not hold."""
-    refuse_uncovered(assumptions, history)
+    refuse_uncovered(history)
+    refuse_initial_distance(assumptions)
     if assumptions.regime != "strongly convex":
         raise Refused("needs a strongly convex loss")
     m, smoothness = assumptions.strong_convexity or 0.0, assumptions.smoothness or 0.0

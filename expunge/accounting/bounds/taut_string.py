@@ -46,8 +46,7 @@ class Block(NamedTuple):
 
     @property
     def log_slope(self) -> float:
-        if self.log_s == -math.inf and self.log_v > -math.inf:
-            return -math.inf
+        """log S/V; noiseless blocks are infinitely steep, even those without a shift."""
         return math.inf if self.log_v == -math.inf else self.log_s - self.log_v
 
     @property
@@ -102,18 +101,17 @@ def pull(
         Refused: an expanding cyclic partition too long to unroll.
     """
     pieces = _unrolled(parts)
-    starts = _distances(pieces, initial_distance, diameter)
+    capped = diameter < math.inf
+    starts = _distances(pieces, initial_distance, diameter) if capped else []
     best = math.inf
     minorant: Minorant = None
-    operations = 0
-    for piece, start in zip(reversed(pieces), reversed(starts), strict=True):
-        if diameter < math.inf:
-            best = min(best, _least_capped(minorant, piece, start, diameter))
-        minorant = _prepend_piece(minorant, piece, _size(piece))
-        operations += 8
+    for i in range(len(pieces) - 1, -1, -1):
+        if capped:
+            best = min(best, _least_capped(minorant, pieces[i], starts[i], diameter))
+        minorant = _prepend_piece(minorant, pieces[i], _size(pieces[i]))
     best = min(best, _started_at(minorant, initial_distance))
     mu = math.sqrt(best) if best < math.inf else math.inf
-    return TautString(mu, operations + 32)
+    return TautString(mu, 8 * len(pieces) + 32)
 
 
 def forward_distance(
@@ -184,6 +182,8 @@ def _run_block(run: Run, steps: int) -> Block:
     """`steps` of the run's steps pooled."""
     c = run.contraction
     log_s, log_v = _log(run.shift), 2 * _log(run.noise_std)
+    if steps == 1:
+        return Block(log_s, log_v, c.log, 0.0)
     if c.gap < 0:
         return Climb(steps, c.log, log_s, log_v).first(steps)
     s = v = float(steps)

@@ -1,0 +1,4 @@
+"""Speed and memory only: ratios measured side by side in one run.
+
+python -m benchmarks [--json]
+"""
