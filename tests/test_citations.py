@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[1]
 LABEL = re.compile(
     r"\[((?:theorem|thm|cor|prop|proposition|lemma|eq|alg|fig|app|tab|def):[\w-]+)\]"
 )
-ERRATUM = re.compile(r"\bE([1-9]|[12]\d|3[0-8])\b")
+ERRATUM = re.compile(r"(?:\b|_)[Ee]([1-9]|[12]\d|3[0-8])(?=\b|_)")
 
 
 def cited(folder: str, pattern: re.Pattern[str]) -> set[str]:

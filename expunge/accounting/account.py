@@ -202,6 +202,8 @@ def _scope(assumptions: Assumptions, history: History, best: str | None) -> list
         lines.append("the observer sees only the model after the last phase (observer: final)")
     if any(phase.released and phase.forgotten for phase in history.phases[:-1]):
         lines.append("requests are assumed independent of released models")
+    if history.normaliser == "fixed" and assumptions.regime == "strongly convex":
+        lines.append("strong convexity must come from the ridge alone (fixed normaliser)")
     if any(phase.poisson for phase in history.phases):
         lines.append("conditional on the realised batches, whose seed differs from the noise's")
     if not any(phase.rounding for phase in history.phases):

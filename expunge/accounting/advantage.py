@@ -13,7 +13,7 @@ K(T) <= T is not monotone in T, so plans evaluate it at the actual T.
 import math
 from dataclasses import dataclass
 
-import numpy as np
+from expunge.accounting.search import least_where
 
 __all__ = ["PaperAdvantage"]
 
@@ -49,22 +49,22 @@ class PaperAdvantage:
         """log A: the divergence of a converged model, over the target."""
         m, sigma = self.strong_convexity, self.sigma
         squared = (2 * self.lipschitz * self.forget_share) ** 2
+        if squared == 0:
+            return -math.inf
         return math.log(self.order * squared / (m * sigma**2 * self.level))
 
     def unlearn_steps(self, learn_steps: float) -> int:
         """K(T), rounded up; `math.inf` for a converged model."""
         x = self.strong_convexity * self.step_size * learn_steps
         nats = self.log_initial + (math.log(-math.expm1(-x)) if x < math.inf else 0.0)
-        return max(0, math.ceil(self.steps_per_nat * nats))
+        return math.ceil(max(0.0, self.steps_per_nat * nats))
 
     def break_even_learn_steps(self) -> int:
-        """The first T >= 1 at which unlearning costs no more than retraining."""
-        most = max(1, self.unlearn_steps(math.inf))  # K(T) stays below this
-        learn = np.arange(1, most + 1, dtype=float)
-        rate = self.strong_convexity * self.step_size
-        nats = self.log_initial + np.log(-np.expm1(-rate * learn))
-        costs = np.maximum(0, np.ceil(self.steps_per_nat * nats))
-        return int(learn[np.argmax(costs <= learn)])
+        """The first T >= 1 at which unlearning costs no more than retraining.
+
+        T - K(T) is convex in T, so if T = 1 fails, all T pass from one point on.
+        """
+        return 1 + least_where(lambda n: self.unlearn_steps(1 + n) <= 1 + n, "unreachable")
 
     def public_ratio(self, learn_steps: int, forget_fraction: float) -> float:
         """n_pub/n_priv that makes K(T) <= T, for `forget_fraction` of the private records.

@@ -26,6 +26,10 @@ Regime = Literal["strongly convex", "convex", "nonconvex", "clipped"]
 class Assumptions:
     """Constants of the loss and of the initial law; `None` means not assumed.
 
+    They must hold for the objective of every phase, with and without the forgotten records.
+    Under the fixed normaliser a deletion takes the data's curvature away, so that strong
+    convexity may only come from the ridge there (THEORY 2.6).
+
     Args:
         strong_convexity: m. Positive: strongly convex. 0: convex. None: no convexity.
         smoothness: L. None only together with `clip`.

@@ -68,6 +68,12 @@ class RenyiWithin:
     level: float
     order: float = 2.0
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.level) and self.level > 0):
+            raise InvalidInput("level", "must be finite and positive")
+        if not (math.isfinite(self.order) and self.order > 1):
+            raise InvalidInput("order", "must be finite and above 1")
+
     def value(self, guarantee: Guarantee) -> float:
         divergence = guarantee.renyi(self.order)
         if divergence is None:

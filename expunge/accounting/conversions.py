@@ -50,9 +50,10 @@ def outward(value: float, relative: float = MARGIN) -> float:
 
 def gdp_renyi(mu: float, order: float) -> float:
     """D_alpha <= alpha mu^2 / 2, in both directions."""
-    if order <= 1:
+    _check_mu(mu)
+    if not order > 1:
         raise InvalidInput("order", "must be above 1")
-    return outward(order * mu * mu / 2) if mu else 0.0
+    return max(outward(order * mu * mu / 2), LEAST) if mu else 0.0
 
 
 def gdp_for_renyi(value: float, order: float) -> float:
@@ -62,11 +63,15 @@ def gdp_for_renyi(value: float, order: float) -> float:
 
 def gdp_total_variation(mu: float) -> float:
     """TV <= 2 Phi(mu/2) - 1 = erf(mu / (2 sqrt 2))."""
+    _check_mu(mu)
     return min(1.0, outward(math.erf(mu / (2 * math.sqrt(2)))))
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
     """The smallest delta at this epsilon; at least 1e-300 unless exactly 0."""
+    _check_mu(mu)
+    if not math.isfinite(epsilon):
+        raise InvalidInput("epsilon", "must be finite")
     if mu == 0:
         return 0.0
     return min(1.0, outward(math.exp(max(gdp_log_delta(mu, epsilon), -745.0)), 2 * MARGIN))
@@ -86,6 +91,10 @@ def gdp_log_delta(mu: float, epsilon: float) -> float:
 
 def _log_delta(a: float, mu: float) -> float:
     b = a + mu
+    if a > 1e8:  # m(a) - m(b) = mu/(ab) up to 3/a^2
+        if a > 1e150:
+            return -math.inf
+        return -a * a / 2 - math.log(_ROOT) + math.log(mu) - math.log(a) - math.log(b)
     if a < 0 and mu > 1e-3:
         return math.log(float(ndtr(-a)) - math.exp(-a * a / 2) * _mills(b) / _ROOT)
     if mu < 1e-3 * max(1.0, a):
@@ -115,12 +124,14 @@ def _tail(x: np.ndarray) -> np.ndarray:
 
 def epsilon_from_gdp(mu: float, delta: float) -> float:
     """The smallest epsilon at this delta."""
+    _check_mu(mu)
     check_delta(delta)
-    if mu == 0 or _log_delta(-mu / 2, mu) <= math.log(delta):
+    # A hair below delta: near epsilon = 0 its error scales with mu, not with itself.
+    target = math.log(delta) - 1e-12
+    if mu == 0 or _log_delta(-mu / 2, mu) <= target:
         return 0.0
     if mu > 1e150:
         return math.inf
-    target = math.log(delta)
 
     def excess(a: float) -> float:
         return _log_delta(a, mu) - target
@@ -136,7 +147,7 @@ def epsilon_from_gdp(mu: float, delta: float) -> float:
 def gdp_for_epsilon(epsilon: float, delta: float) -> float:
     """The largest mu that meets (epsilon, delta), rounded down."""
     check_delta(delta)
-    if epsilon < 0 or not math.isfinite(epsilon):
+    if not (math.isfinite(epsilon) and epsilon >= 0):
         raise InvalidInput("epsilon", "must be finite and not negative")
     target = math.log(delta)
 
@@ -155,16 +166,13 @@ def gdp_for_epsilon(epsilon: float, delta: float) -> float:
 def epsilon_from_renyi(renyi: Callable[[float], float], delta: float) -> float:
     """The smallest epsilon that divergences r(alpha), alpha > 1, give in one direction."""
     check_delta(delta)
-    if renyi(2.0) == 0:
-        return 0.0
 
     def epsilon(log_excess: float) -> float:
         excess = math.exp(log_excess)
-        return (
-            renyi(1 + excess)
-            - math.log1p(1 / excess)
-            - (math.log(delta) + math.log1p(excess)) / excess
-        )
+        divergence, bonus = renyi(1 + excess), math.log1p(1 / excess)
+        price = (math.log(delta) + math.log1p(excess)) / excess
+        error = 1e-15 * (divergence + bonus + abs(price))  # of the difference, not of its value
+        return divergence - bonus - price + error
 
     # A grid over log(alpha - 1), then Brent between the neighbours of its least value.
     grid = np.linspace(-40.0, 60.0, 401)
@@ -187,6 +195,11 @@ def epsilon_from_linear_renyi_mironov(slope: float, delta: float) -> float:
     """
     check_delta(delta)
     return outward(slope + 2 * math.sqrt(slope * -math.log(delta)))
+
+
+def _check_mu(mu: float) -> None:
+    if not mu >= 0:
+        raise InvalidInput("mu", "must not be negative")
 
 
 def check_delta(delta: float) -> None:

@@ -123,7 +123,12 @@ def moduli(assumptions: Assumptions, history: History) -> list[list[Part]]:
             begun = begun or phase.forgotten > 0
             # The same function of an equal past, rounding included: post-processing.
             common = not begun or (i > last_noisy and phase.forgotten == 0)
-            parts += _phase_parts(assumptions, history, phase, common=common)
+            try:
+                parts += _phase_parts(assumptions, history, phase, common=common)
+            except OverflowError as error:
+                raise InvalidInput(
+                    "phases", "step sizes times constants leave the range of floating point"
+                ) from error
         stretches.append(parts)
     return stretches
 
@@ -199,9 +204,11 @@ def _run(
     steepest = Fraction(assumptions.lipschitz or 0.0)
     if assumptions.clip is not None:
         steepest = Fraction(assumptions.clip)
+    ridge = Contraction.exactly(abs(1 - eta * Fraction(assumptions.weight_decay)))
+    smooth = assumptions.smoothness is not None
     run = Run(
         steps,
-        _lipschitz_factor(assumptions, eta, load),
+        _lipschitz_factor(assumptions, eta, load) if smooth else ridge,
         float(steepest * fraction),
         phase.noise_std,
         differs=share.forgotten > 0,
@@ -209,13 +216,9 @@ def _run(
     )
     if assumptions.clip is None:
         return _with_rounding(run, phase, common)
-    clipped = replace(
-        run,
-        contraction=Contraction.exactly(abs(1 - eta * Fraction(assumptions.weight_decay))),
-        shift=0.0 if common else float(2 * eta * steepest * rows),
-    )
-    smooth = _with_rounding(run, phase, common) if assumptions.smoothness is not None else None
-    return replace(_with_rounding(clipped, phase, common), smooth=smooth)
+    shift = 0.0 if common else float(2 * eta * steepest * rows)
+    clipped = _with_rounding(replace(run, contraction=ridge, shift=shift), phase, common)
+    return replace(clipped, smooth=_with_rounding(run, phase, common) if smooth else None)
 
 
 def _lipschitz_factor(assumptions: Assumptions, eta: Fraction, load: Fraction) -> Contraction:
@@ -245,19 +248,17 @@ def _with_rounding(run: Run, phase: Phase, common: bool) -> Run:
     return replace(run, shift=run.shift + 2 * max(1.0, run.contraction.c) * phase.rounding)
 
 
-def smooth_parts(parts: Sequence[Part]) -> list[Part]:
+def smooth_parts(assumptions: Assumptions, parts: Sequence[Part]) -> list[Part]:
     """The parts with every step a Lipschitz map, as log-Sobolev arguments need.
 
     Raises:
         Refused: clipped gradients of a loss that is not known to be smooth.
     """
+    if assumptions.regime == "clipped" and assumptions.smoothness is None:
+        raise Refused("clipped gradients are no Lipschitz map without a smoothness constant")
 
     def smooth(run: Run) -> Run:
-        if run.smooth is not None:
-            return run.smooth
-        if run.shift > 0 and not run.differs:
-            raise Refused("clipped gradients are no Lipschitz map without a smoothness constant")
-        return run
+        return run if run.smooth is None else run.smooth
 
     return [
         smooth(part)

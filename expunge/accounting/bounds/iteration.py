@@ -22,7 +22,7 @@ def bound(assumptions: Assumptions, history: History) -> Renyi:
     """Raises: Refused: no trailing noisy steps on what remains."""
     refuse_uncovered(history)
     (parts,) = moduli(assumptions, history)
-    before, trailing = split_trailing(smooth_parts(parts), lambda run: run.shift > 0)
+    before, trailing = split_trailing(smooth_parts(assumptions, parts), lambda run: run.shift > 0)
     if not any(run.noise_std > 0 for run in trailing):
         raise Refused("infinite without noisy unlearning steps at the end")
     distance = forward_distance(

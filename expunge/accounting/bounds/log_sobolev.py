@@ -10,8 +10,8 @@ the step; both start from the initial law (D = 0, C = C_0) and run through all p
 Paper: [theorem:learning_retraining] with eta for eta^2 and the t = 0 term (E1, E2), and
 [thm:unlearning_init_bound] by the order-changing lemma at every step (E7, E12). THEORY 2.12.
 With a projection C may be replaced after each step by the constant of compact support
-[proposition:universal_sobolev], where that is smaller. Beyond 10^6 steps in a phase C is
-held at max(C, nu^2/(1-c^2)).
+[proposition:universal_sobolev], where that is smaller. Beyond 10^6 steps in a learning phase
+C is held at max(C, nu^2/(1-c^2)); unlearning telescopes to D c^(2K) C_T/C_{T+K} for any K.
 """
 
 import math
@@ -57,12 +57,14 @@ def bound(assumptions: Assumptions, history: History) -> Renyi:
         raise Refused("Poisson batches: the two chains contract differently")
     (parts,) = moduli(assumptions, history)
     state = LogSobolev(0.0, initial_constant(assumptions, history))
-    for run in _from_any_initial_law(_runs(smooth_parts(parts))):
+    runs = _from_any_initial_law(_runs(smooth_parts(assumptions, parts)))
+    for run in runs:
         state = advance(state, run)
     if not math.isfinite(state.divergence):
         raise Refused("no noise in a step that sees forgotten records")
-    steps = min(MOST_STEPS, sum(total_steps(part) for part in parts))
-    return Renyi.linear(state.divergence * (1 + 1e-13 * math.sqrt(steps) + 1e-12))
+    # The same rounding repeats in every step of a run, so errors add up linearly.
+    looped = sum(run.steps for run in runs if run.steps <= MOST_STEPS)
+    return Renyi.linear(state.divergence * (1 + 5e-16 * looped + 1e-12))
 
 
 def _runs(parts: Sequence[Part]) -> list[Run]:
@@ -80,7 +82,8 @@ def _from_any_initial_law(runs: Sequence[Run]) -> Sequence[Run]:
     if first.image_radius == math.inf:
         return runs
     start = replace(first, steps=1, image_radius=math.inf)
-    return [start, replace(first, steps=first.steps - 1), *later]
+    rest = replace(first, steps=first.steps - 1)
+    return [start, rest, *later] if rest.steps else [start, *later]
 
 
 def refuse_uncovered(history: History) -> None:
@@ -123,10 +126,10 @@ def advance(state: LogSobolev, run: Run) -> LogSobolev:
     """One run of identical steps."""
     c2, variance = run.contraction.c**2, run.noise_std**2
     cap = compact_constant(run.image_radius, variance)
-    if run.steps > MOST_STEPS:
-        return _long_run(state, run, c2, variance)
     if run.shift == 0 and cap == math.inf:
         return _telescoped(state, run, variance)
+    if run.steps > MOST_STEPS:
+        return _long_run(state, run, c2, variance)
     divergence, constant = state.divergence, state.constant
     for _ in range(run.steps):
         before = divergence, constant
@@ -144,14 +147,16 @@ def _telescoped(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
     """Steps on equal data: D <- D c^(2n) C/C', C' the constant after n steps (THEORY 2.12)."""
     c = run.contraction
     gap = c.gap * (1 + c.c)  # 1 - c^2
-    power = math.exp(2 * run.steps * c.log)
-    grown = -math.expm1(2 * run.steps * c.log) / gap if gap else float(run.steps)
-    constant = power * state.constant + variance * grown
+    log_power = 2 * run.steps * c.log
+    # The noise's share, in the units of the start where c > 1: neither side overflows.
+    noise = -math.expm1(-abs(log_power)) / abs(gap) if gap else float(run.steps)
+    fading = math.exp(min(log_power, 0.0))
+    constant = fading * state.constant + variance * noise
+    factor = fading * state.constant / constant if 0 < constant < math.inf else 1.0
+    if log_power > 0:
+        constant *= math.exp(log_power) if log_power < 700 else math.inf
     if not (state.divergence and variance):
         return LogSobolev(state.divergence, constant)
-    if power == math.inf:
-        raise Refused("the log-Sobolev constant overflows")
-    factor = power * state.constant / constant
     possible = state.constant > 0 and c.c > 0
     return LogSobolev(_shrunk(state.divergence, max(factor, LEAST) if possible else 0.0), constant)
 
@@ -159,8 +164,8 @@ def _telescoped(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
 def _noisy(divergence: float, shift: float, pushed: float, variance: float) -> float:
     if variance == 0:
         return math.inf
-    decay = (pushed + variance / 2) / (pushed + variance)
-    return (divergence + shift**2 / variance) * decay
+    decay = (pushed + variance / 2) / (pushed + variance) if pushed < math.inf else 1.0
+    return (divergence + max(shift**2 / variance, LEAST)) * decay
 
 
 def _shrunk(divergence: float, factor: float) -> float:
@@ -181,6 +186,6 @@ def _long_run(state: LogSobolev, run: Run, c2: float, variance: float) -> LogSob
     if variance == 0:
         return LogSobolev(math.inf, constant)
     rate = (variance / 2) / (pushed + variance)  # 1 - h
-    kept = math.exp(run.steps * math.log1p(-rate))
-    gained = run.shift**2 / variance * (1 - rate) * (1 - kept) / rate
-    return LogSobolev(state.divergence * kept + gained, constant)
+    log_kept = run.steps * math.log1p(-rate)
+    gained = max(run.shift**2 / variance, LEAST) * (1 - rate) * -math.expm1(log_kept) / rate
+    return LogSobolev(state.divergence * math.exp(log_kept) + gained, constant)

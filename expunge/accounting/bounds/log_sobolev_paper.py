@@ -56,7 +56,7 @@ def bound(assumptions: Assumptions, history: History) -> Renyi:
     rate = decay_per_step(strong_convexity=m, step_size=learn.step_size)
 
     def divergence(order: float) -> float:
-        return order * learned * max(math.exp(-steps * rate / order), 5e-324)
+        return max(order * learned * math.exp(-steps * rate / order), 5e-324)
 
     return Renyi(divergence)
 

@@ -15,7 +15,8 @@ corner of the minorant: points of equal phase lie on a concave curve. The middle
 
 With a projection of diameter D, distances never exceed D; where the cap binds, all
 shifts before it are useless, so mu^2 is the least over the starting points tau at which
-it binds, each started from z = D. Any tau gives a valid bound.
+it binds, each started from z = D. Any tau gives a valid bound; those inside the middle of a
+cycle too long to unroll are not tried.
 """
 
 import math
@@ -29,6 +30,8 @@ from expunge.accounting.search import first_where, least_of_valley
 __all__ = ["TautString", "forward_distance", "pull"]
 
 MOST_UNROLLED = 4_000_000
+MOST_CAPPED = 20_000  # runs of a cycle that are unrolled to try every capped start
+LEAST = 1e-304  # an underflow is not an exact 0
 
 
 class TautString(NamedTuple):
@@ -54,7 +57,7 @@ class Block(NamedTuple):
         """(dS)^2 / dV of the edge."""
         if self.log_s == -math.inf:
             return 0.0
-        return max(_exp(2 * self.log_s - self.log_v), 5e-324)  # an underflow is not an exact 0
+        return max(_exp(2 * self.log_s - self.log_v), LEAST)
 
 
 class Climb(NamedTuple):
@@ -90,6 +93,7 @@ class Node(NamedTuple):
 
 
 Minorant = Node | None
+ERASER = Block(-math.inf, 0.0, -math.inf, 0.0)
 
 
 def pull(
@@ -100,8 +104,8 @@ def pull(
     Raises:
         Refused: an expanding cyclic partition too long to unroll.
     """
-    pieces = _unrolled(parts)
     capped = diameter < math.inf
+    pieces = _unrolled(parts, capped=capped)
     starts = _distances(pieces, initial_distance, diameter) if capped else []
     best = math.inf
     minorant: Minorant = None
@@ -119,7 +123,7 @@ def forward_distance(
 ) -> float:
     """The largest distance after the last step: d <- min(D, c d + s)."""
     end = Middle(Block(-math.inf, -math.inf, 0.0, 0.0))
-    return _distances([*_unrolled(parts), end], initial_distance, diameter)[-1]
+    return _distances([*_unrolled(parts, capped=False), end], initial_distance, diameter)[-1]
 
 
 # A piece is a run, or the pooled middle of a long cycle.
@@ -138,12 +142,12 @@ def _size(piece: Piece) -> int:
     return piece.steps if isinstance(piece, Run) else 1
 
 
-def _unrolled(parts: Sequence[Part]) -> list[Piece]:
+def _unrolled(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
     pieces: list[Piece] = []
     for part in parts:
         if isinstance(part, Run):
             pieces.append(part)
-        elif part.repeats <= 3:
+        elif part.repeats <= 3 or (capped and len(part.runs) * part.repeats <= MOST_CAPPED):
             pieces += part.runs * part.repeats
         elif (log_c := sum(run.steps * run.contraction.log for run in part.runs)) <= 0:
             pieces += part.runs
@@ -225,7 +229,8 @@ def _prepend(minorant: Minorant, block: Block) -> Minorant:
         else:
             break
     if minorant is None and block.log_s == block.log_v == -math.inf:
-        return None  # noiseless steps on equal data at the very end: post-processing
+        # Noiseless steps on equal data at the very end: post-processing, unless they erase all.
+        return _push(None, ERASER) if block.before == -math.inf else None
     return _push(minorant, block)
 
 
@@ -303,21 +308,19 @@ def _least_capped(minorant: Minorant, piece: Piece, start: float, diameter: floa
     """Least mu^2 over the starting points inside this piece where the cap binds."""
     if isinstance(piece, Middle):
         return math.inf
-    c, s = piece.contraction, piece.shift
-    if c.c * diameter + s < diameter and c.c * start + s < diameter:
-        return math.inf
-    stays = c.c * diameter + s >= diameter
-    first = first_where(lambda n: n > 0 and _forward(piece, start, n) >= diameter, piece.steps)
-    if _forward(piece, start, first) < diameter:
-        return math.inf
-    most = piece.steps - first if stays else 0  # steps of this piece after tau
 
     def energy(steps: int) -> float:
+        """tau lies `steps` steps before the end of this piece."""
         return _started_at(_prepend_piece(minorant, piece, steps), diameter)
 
-    if not stays:  # only a start outside the ball: it enters at the first step
-        return energy(piece.steps - first)
-    return least_of_valley(energy, most)[0]
+    first = 1  # the first tau at which the cap binds
+    if start < diameter:
+        first = first_where(lambda n: _forward(piece, start, n) >= diameter, piece.steps)
+    if _forward(piece, start, first) < diameter:
+        return math.inf
+    if piece.contraction.c * diameter + piece.shift < diameter:
+        return energy(piece.steps - first)  # a start outside the ball: it binds once
+    return least_of_valley(energy, piece.steps - first)[0]
 
 
 def _distances(pieces: Sequence[Piece], initial: float, diameter: float) -> list[float]:

@@ -1,0 +1,19 @@
+"""Two ways to say no, and they are not the same."""
+
+import pytest
+
+from expunge.accounting import InvalidInput, Refused
+
+
+def test_invalid_input_names_its_field_on_one_line():
+    error = InvalidInput("phases[0].sigma", "must be finite")
+    assert str(error) == "phases[0].sigma: must be finite"
+    assert (error.field, error.problem) == ("phases[0].sigma", "must be finite")
+
+
+def test_a_refusal_is_not_an_input_error():
+    assert issubclass(InvalidInput, ValueError)
+    assert not issubclass(Refused, ValueError)
+    assert not issubclass(InvalidInput, Refused)
+    with pytest.raises(Refused, match="why"):
+        raise Refused("why")

@@ -1,0 +1,82 @@
+"""`expunge verify`: a certificate is recomputed, and the first wrong field is named."""
+
+import copy
+import json
+
+import pytest
+
+from tests.cli.test_main import EXAMPLE, expunge
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    file = tmp_path / "certificate.json"
+    history = json.dumps(EXAMPLE)
+    assert expunge("account", "-", "--certificate", file, stdin=history).status == 0
+    return file
+
+
+def test_verify_accepts_what_account_wrote(certificate):
+    outcome = expunge("verify", certificate, "--json")
+    assert outcome.status == 0
+    assert outcome.err == ""
+    assert outcome.document["valid"] is True
+    assert outcome.document["first_difference"] is None
+    assert outcome.document["differences"] == []
+
+
+def test_verify_reads_standard_input_and_prints_the_statement(certificate):
+    outcome = expunge("verify", "-", stdin=certificate.read_text())
+    assert outcome.status == 0
+    assert outcome.out.startswith("valid")
+    for line in json.loads(certificate.read_text())["claim"]["statement"]:
+        assert line in outcome.out
+
+
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
+def test_an_altered_number_exits_1_and_is_named_first(certificate, json_option):
+    document = json.loads(certificate.read_text())
+    document["claim"]["epsilon"] /= 2
+    certificate.write_text(json.dumps(document))
+    outcome = expunge("verify", certificate, *json_option)
+    assert outcome.status == 1
+    if json_option:
+        assert outcome.document["valid"] is False
+        assert outcome.document["first_difference"] == "claim.epsilon"
+    else:
+        assert outcome.out.startswith("NOT VALID: claim.epsilon ")
+
+
+def test_verify_accepts_any_layout_of_the_same_certificate(certificate):
+    document = json.loads(certificate.read_text())
+    certificate.write_text(json.dumps(document, indent=3))
+    assert expunge("verify", certificate).status == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda d: d.update(extra=1), "extra"),
+        (lambda d: d.pop("claim"), "claim"),
+        (lambda d: d["claim"].update(epsilon=-1.0), "claim.epsilon"),
+        (lambda d: d["claim"].update(delta=1.0), "claim.delta"),
+        (lambda d: d["history"].update(phases=[]), "history.phases"),
+        (lambda d: d["history"]["phases"][0].update(steps=True), "history.phases[0].steps"),
+        (lambda d: d.update(schema_version="2"), "schema_version"),
+        (lambda d: d.update(observer="some"), "observer"),
+        (lambda d: d["claim"].update(epsilon=float("nan")), "claim.epsilon"),
+    ],
+)
+def test_what_is_no_certificate_exits_2_and_names_the_field(certificate, change, named):
+    document = copy.deepcopy(json.loads(certificate.read_text()))
+    change(document)
+    assert f" {named}:" in expunge("verify", "-", "--json", stdin=json.dumps(document)).complaint
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"claim": 1, "claim": 2}'])
+def test_what_is_no_json_object_exits_2(text):
+    assert expunge("verify", "-", stdin=text).complaint
+
+
+def test_a_missing_file_exits_2(tmp_path):
+    assert "none.json" in expunge("verify", tmp_path / "none.json").complaint
