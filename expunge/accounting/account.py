@@ -118,9 +118,13 @@ def _figures(
         renyi = {order_key(order): guarantee.renyi(order) for order in orders}
     except Refused as refusal:
         return Figures(refused=str(refusal))
+    except ArithmeticError:
+        return Figures(refused="the bound leaves the range of floating point")
     mu = outward(guarantee.mu, 0.0) if isinstance(guarantee, GDP) else None
     known = {order: value for order, value in renyi.items() if value is not None}
-    return Figures(epsilon=epsilon, mu=mu, renyi=known if len(known) == len(renyi) else None)
+    return Figures(
+        epsilon=epsilon, mu=mu, renyi=None if isinstance(guarantee, HockeyStick) else known
+    )
 
 
 def order_key(order: float) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.refusal import LARGEST, SMALLEST, InvalidInput
 
 __all__ = ["Assumptions", "Mark", "Regime"]
 
@@ -61,7 +61,8 @@ class Assumptions:
                 raise InvalidInput(f"assumptions.{name}", "unknown constant")
             if mark not in get_args(Mark):
                 raise InvalidInput(f"assumptions.{name}.mark", f"must be one of {get_args(Mark)}")
-        object.__setattr__(self, "marks", MappingProxyType(dict(self.marks)))
+        known = {name: mark for name, mark in self.marks.items() if getattr(self, name) is not None}
+        object.__setattr__(self, "marks", MappingProxyType(known))
         self._check_together()
 
     def _check_together(self) -> None:
@@ -109,5 +110,7 @@ def _check_constant(name: str, value: object) -> None:
         raise InvalidInput(f"assumptions.{name}", "must be finite")
     if value < 0:
         raise InvalidInput(f"assumptions.{name}", "must not be negative")
+    if value and not SMALLEST <= value <= LARGEST:
+        raise InvalidInput(f"assumptions.{name}", f"must be 0 or in {SMALLEST:g} to {LARGEST:g}")
     if value == 0 and name in ("lipschitz", "radius", "clip"):
         raise InvalidInput(f"assumptions.{name}", "must be positive")

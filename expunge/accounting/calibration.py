@@ -54,8 +54,8 @@ class EpsilonDelta:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
-        if not (math.isfinite(self.level) and self.level > 0):
-            raise InvalidInput("epsilon", "must be finite and positive")
+        if not 0 < self.level <= 1e6:
+            raise InvalidInput("epsilon", "must be positive and at most 1e6")
 
     def value(self, guarantee: Guarantee) -> float:
         return guarantee.epsilon(self.delta)
@@ -137,6 +137,8 @@ def smallest_sigma(
 ) -> float:
     """The least noise that meets the target after K steps; 0 when nothing is forgotten.
 
+    Below 1e-85, where any noise at all meets the target, the search stops.
+
     Raises:
         Refused: the bound does not cover this setting, or no noise suffices.
     """
@@ -154,12 +156,12 @@ def smallest_sigma(
     low = high = 0.0
     while excess(low) <= 0:
         low -= 4.0
-        if low < -300:
+        if low < -200:
             return math.exp(low)
     high = low
     while excess(high) > 0:
         high += 4.0
-        if high > 300:
+        if high > 200:
             raise Refused("no noise suffices")
     sigma = math.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))  # pyright: ignore
     bump = 1e-14

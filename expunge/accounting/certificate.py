@@ -75,7 +75,9 @@ class Certificate(_Frozen):
     regime: str
     assumptions: dict[str, ConstantRecord]
     history: HistoryRecord
+    forgotten: int = Field(ge=0, description="Records that this model no longer rests on.")
     scope: list[str]
+    declared: list[str] = Field(description="What the issuer says that the history cannot.")
     not_claimed: list[str]
     requests: list[str] = Field(description="Ids of the requests that this model honours.")
     model_sha256: str | None = Field(description="Hash of the released, noised model.")
@@ -121,12 +123,16 @@ def issue(
     model_sha256: str | None = None,
     commitments: dict[str, str] | None = None,
     uncovered_releases: bool = False,
+    forgotten: int | None = None,
+    declared: Sequence[str] = (),
 ) -> Certificate:
     """A certificate of the best bound.
 
     Args:
         uncovered_releases: A model trained on the forgotten records left the house earlier
             and the history does not mark it as released.
+        forgotten: How many records; the most in any phase by default.
+        declared: Lines about the run that the history cannot say.
 
     Raises:
         Refused: no bound certifies this history.
@@ -135,6 +141,8 @@ def issue(
     if judged.best is None or judged.epsilon is None:
         raise Refused(judged.best_reason)
     figures = judged.bounds[judged.best]
+    if forgotten is None:
+        forgotten = max(phase.forgotten for phase in history.phases)
     releases = "covered" if history.released_early else "none known"
     body: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -145,7 +153,7 @@ def issue(
             "mu": figures.mu,
             "renyi": figures.renyi,
             "vacuous": judged.vacuous,
-            "statement": _statement(judged, history, delta, uncovered_releases),
+            "statement": _statement(judged, forgotten, delta, uncovered_releases),
         },
         "strategy": strategy,
         "observer": judged.observer,
@@ -158,7 +166,9 @@ def issue(
             "normaliser_count": history.normaliser_count,
             "phases": [_phase(phase) for phase in history.phases],
         },
+        "forgotten": forgotten,
         "scope": judged.scope,
+        "declared": list(declared),
         "not_claimed": list(NOT_CLAIMED),
         "requests": list(requests),
         "model_sha256": model_sha256,
@@ -204,12 +214,14 @@ def _reissued(certificate: Certificate) -> Certificate:
         assumptions,
         history,
         delta=certificate.claim.delta,
-        orders=certificate.orders or (2.0, 8.0),
+        orders=certificate.orders,
         strategy=certificate.strategy,
         requests=certificate.requests,
         model_sha256=certificate.model_sha256,
         commitments=certificate.commitments,
         uncovered_releases=certificate.earlier_releases == "not covered",
+        forgotten=certificate.forgotten,
+        declared=certificate.declared,
     )
 
 
@@ -267,7 +279,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
     return record
 
 
-def _statement(judged: Account, history: History, delta: float, uncovered: bool) -> list[str]:
+def _statement(judged: Account, forgotten: int, delta: float, uncovered: bool) -> list[str]:
     """Reservations first: assumed constants, vacuity, uncovered releases; then the claim."""
     lines = []
     assumed = [line for line in judged.scope if line.startswith("rests on")]
@@ -277,7 +289,6 @@ def _statement(judged: Account, history: History, delta: float, uncovered: bool)
         lines.append("VACUOUS: epsilon is above 20, or delta above one over the records.")
     if uncovered:
         lines.append("EARLIER RELEASES NOT COVERED.")
-    forgotten = max(phase.forgotten for phase in history.phases)
     sees = "the final model" if judged.observer == "final" else "all models marked as released"
     lines.append(
         f"Whoever sees {sees} cannot tell, beyond epsilon = {_rounded_up(judged.epsilon or 0.0)} "

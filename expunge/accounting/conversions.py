@@ -140,7 +140,8 @@ def epsilon_from_gdp(mu: float, delta: float) -> float:
     top = max(-float(ndtri(delta)) if delta > LEAST else 38.0, -mu / 2) + 1e-9
     while excess(top) > 0:
         top += 1.0
-    a = float(brentq(excess, -mu / 2, top, xtol=1e-15, rtol=1e-15, maxiter=200))  # pyright: ignore
+    low = max(-mu / 2, -40.0)  # delta is 1 to all digits below
+    a = float(brentq(excess, low, top, xtol=1e-15, rtol=1e-15, maxiter=200))  # pyright: ignore
     return outward(mu * (a + mu / 2)) if a > -mu / 2 else LEAST
 
 

@@ -16,6 +16,16 @@ from expunge.accounting.refusal import InvalidInput
 __all__ = ["AccountRequest", "parse_account", "parse_json"]
 
 
+PROBLEMS = {
+    "missing": "required",
+    "extra_forbidden": "unknown key",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+}
+
+
 def _number(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")
@@ -156,8 +166,12 @@ def parse_json(text: str) -> object:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidInput("input", f"not valid JSON: {error.msg} ({where})") from error
+    except InvalidInput:
+        raise
     except RecursionError as error:
         raise InvalidInput("input", "nested too deeply") from error
+    except ValueError as error:  # Python's limit on the digits of an integer
+        raise InvalidInput("input", "a number has too many digits") from error
 
 
 def parse_account(text: str) -> AccountRequest:
@@ -178,9 +192,7 @@ def validated(model: type[Model], document: object) -> Model:
     except ValidationError as errors:
         # A misspelt key explains the missing one, so it is named first.
         error = min(errors.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
-        problem = {"missing": "required", "extra_forbidden": "unknown key"}.get(
-            error["type"], error["msg"].removeprefix("Value error, ")
-        )
+        problem = PROBLEMS.get(error["type"], error["msg"].removeprefix("Value error, "))
         raise InvalidInput(_path(error["loc"]), problem[:1].lower() + problem[1:]) from errors
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.refusal import LARGEST, SMALLEST, InvalidInput
 
 __all__ = ["History", "Normaliser", "Phase", "Poisson", "learn_unlearn"]
 
@@ -210,6 +210,8 @@ def _check_number(name: str, value: object) -> None:
         raise InvalidInput(name, "must be finite")
     if value < 0:
         raise InvalidInput(name, "must not be negative")
+    if value and not SMALLEST <= value <= LARGEST:
+        raise InvalidInput(name, f"must be 0 or in {SMALLEST:g} to {LARGEST:g}")
 
 
 def _check_count(name: str, value: object, least: int = 0) -> None:

@@ -126,6 +126,8 @@ def _figures(
         return _with_steps(setting, target, steps, bound)
     except Refused as refusal:
         return Figures(refused=str(refusal))
+    except ArithmeticError:
+        return Figures(refused="the bound leaves the range of floating point")
 
 
 def _with_steps(setting: Setting, target: EpsilonDelta, steps: int, bound: str) -> Figures:

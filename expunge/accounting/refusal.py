@@ -5,7 +5,10 @@ can be asked about it. `Refused` means the question is fine but one theorem's
 hypotheses do not hold for it; other bounds may still answer.
 """
 
-__all__ = ["InvalidInput", "Refused"]
+__all__ = ["LARGEST", "SMALLEST", "InvalidInput", "Refused"]
+
+# Products of a few numbers in this range stay within floating point.
+SMALLEST, LARGEST = 1e-100, 1e100
 
 
 class InvalidInput(ValueError):

@@ -14,6 +14,7 @@ from expunge.accounting.calibration import EpsilonDelta, Setting
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.moduli import Run, moduli
+from expunge.accounting.refusal import InvalidInput, Refused
 
 __all__ = ["Strategy", "priced"]
 
@@ -53,7 +54,7 @@ def priced(
     learn_steps, exposed = setting.learn_steps, _exposes_the_base_model(setting)
     candidates = [
         _langevin(setting, sigma, unlearn_steps, epsilon, met),
-        _noise_first(setting, target, max(1, unlearn_steps or learn_steps - 1)),
+        _noise_first(setting, target, learn_steps - 1 if unlearn_steps is None else unlearn_steps),
         Strategy(
             name="retrain",
             steps=learn_steps,
@@ -87,16 +88,19 @@ def _langevin(
 
 
 def _noise_first(setting: Setting, target: EpsilonDelta, steps: int) -> Strategy:
-    """All noise in the first of `steps` unlearning steps."""
-    excluded = _exposes_the_base_model(setting)
+    """All noise in the first of `steps` unlearning steps, at least one."""
+    steps, excluded = max(1, steps), _exposes_the_base_model(setting)
     epsilon = sigma = noise = None
     if excluded is None:
-        unit = shift_bound(setting.assumptions, _noise_first_history(setting, 1.0, steps))
-        # mu is proportional to 1/sigma; the target's mu is rounded down.
-        sigma = unit.mu / gdp_for_epsilon(target.level, target.delta) * (1 + 1e-11)
-        history = _noise_first_history(setting, sigma, steps)
-        epsilon = shift_bound(setting.assumptions, history).epsilon(target.delta)
-        noise = _left_noise(setting, history)
+        try:
+            unit = shift_bound(setting.assumptions, _noise_first_history(setting, 1.0, steps))
+            # mu is proportional to 1/sigma; the target's mu is rounded down.
+            needed = unit.mu / gdp_for_epsilon(target.level, target.delta) * (1 + 1e-11)
+            history = _noise_first_history(setting, needed, steps)
+            epsilon = shift_bound(setting.assumptions, history).epsilon(target.delta)
+            sigma, noise = needed, _left_noise(setting, history)
+        except (Refused, InvalidInput) as error:
+            excluded = str(error)
     return Strategy(
         name="noise_first",
         steps=steps,

@@ -16,7 +16,7 @@ __all__ = ["app", "run"]
 app = typer.Typer(
     name="expunge",
     help="Certified machine unlearning: delete records from a model, with a number you can defend.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,  # rich is loaded by the commands that print tables
     pretty_exceptions_enable=False,
@@ -28,8 +28,10 @@ app.command("demo")(demo.demo)
 
 
 @app.callback()
-def main() -> None:
+def main(context: typer.Context) -> None:
     """Certified machine unlearning: delete records from a model, with a number you can defend."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def run() -> NoReturn:

@@ -1,5 +1,6 @@
 """One JSON document on stdout, or tables for people; files appear whole or not at all."""
 
+import errno
 import json
 import os
 import sys
@@ -37,7 +38,12 @@ def read_text(path: str) -> str:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write beside the target, then rename: an interrupted run leaves no half file."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -1,6 +1,9 @@
 """`expunge plan`: what a deletion will cost, before anything is run."""
 
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -51,28 +54,44 @@ def plan(
 
     if plot is not None and plot.suffix.lower() not in FORMATS:
         raise InvalidInput("--plot", f"must end in one of {', '.join(FORMATS)}")
-    setting = Setting(
-        Assumptions(
+    with _named_by_option():
+        loss = Assumptions(
             strong_convexity=strong_convexity,
             smoothness=smoothness,
             lipschitz=lipschitz,
             radius=radius,
-        ),
-        private=private,
-        public=public,
-        forget=forget_count(forget, private),
-        step_size=_step_size(step_size, smoothness),
-        learn_steps=learn_steps,
-        normaliser=normaliser,
-        observer=observer,
-    )
-    planned = price(setting, EpsilonDelta(epsilon, delta), unlearn_steps=unlearn_steps, sigma=sigma)
+        )
+        setting = Setting(
+            loss,
+            private=private,
+            public=public,
+            forget=forget_count(forget, private),
+            step_size=_step_size(step_size, smoothness),
+            learn_steps=learn_steps,
+            normaliser=normaliser,
+            observer=observer,
+        )
+        target = EpsilonDelta(epsilon, delta)
+        planned = price(setting, target, unlearn_steps=unlearn_steps, sigma=sigma)
     if plot is not None:
         write_whole(plot, _drawing(planned, plot.suffix[1:].lower()))
     if json:
         print_json(planned.document())
     else:
         print_plan(planned)
+
+
+@contextmanager
+def _named_by_option() -> Iterator[None]:
+    """Complaints name the option, not the record's field behind it."""
+    from expunge.accounting import InvalidInput
+
+    try:
+        yield
+    except InvalidInput as error:
+        field = error.field.removeprefix("--").split(".")[-1].replace("-", "_")
+        field = {"steps": "learn_steps", "samples": "private"}.get(field, field)
+        raise InvalidInput("--" + field.replace("_", "-"), error.problem) from error
 
 
 def forget_count(text: str, private: int) -> int:
@@ -83,12 +102,11 @@ def forget_count(text: str, private: int) -> int:
     """
     from expunge.accounting import InvalidInput
 
-    try:
-        if text.lstrip("+-").isdigit():
-            return int(text)
-        share = Fraction(text)
-    except (ValueError, ZeroDivisionError) as error:
-        raise InvalidInput("--forget", f"{text!r} is not a number") from error
+    if re.fullmatch(r"[0-9]{1,20}", text):
+        return int(text)
+    if not re.fullmatch(r"[0-9]{0,20}\.[0-9]{0,40}", text) or text == ".":
+        raise InvalidInput("--forget", f"{text!r} is neither a count nor a decimal share")
+    share = Fraction(f"0{text}" if text.startswith(".") else text.removesuffix("."))
     if not 0 < share <= 1:
         raise InvalidInput("--forget", f"{text}: a share of the private records is in (0, 1]")
     return math.ceil(share * private)

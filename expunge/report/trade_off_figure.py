@@ -21,8 +21,11 @@ def draw(curves: dict[str, Any], kind: str = "png") -> bytes:
     shares = [100 * fraction for fraction in curves["fractions"]]
     for colour, curve in zip(COLOURS, curves["curves"], strict=False):
         label = f"{curve['public']:,} public records"
-        noise.semilogy(shares, _gaps(curve["sigma"]), color=colour, label=label, lw=2)
-        price.loglog(curves["epsilons"], _gaps(curve["price"]), color=colour, lw=2)
+        noise.plot(shares, _gaps(curve["sigma"]), color=colour, label=label, lw=2)
+        price.semilogx(curves["epsilons"], _gaps(curve["price"]), color=colour, lw=2)
+    for axes, name in ((noise, "sigma"), (price, "price")):
+        if any(value for curve in curves["curves"] for value in curve[name] if value):
+            axes.set_yscale("log")
     noise.set_xlabel("private records to forget (%)")
     noise.set_ylabel("required noise sigma")
     noise.set_title(

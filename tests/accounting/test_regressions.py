@@ -123,7 +123,7 @@ def test_tiny_lipschitz_constants_give_tiny_but_positive_divergences():
     history = learn_unlearn(
         learn_steps=3, unlearn_steps=1, step_size=0.5, sigma=1.0, samples=10, forgotten=1
     )
-    assert log_sobolev.bound(Assumptions(0.1, 1.0, 1e-170), history).renyi(2.0) > 0
+    assert log_sobolev.bound(Assumptions(0.1, 1.0, 1e-99), history).renyi(2.0) > 0
 
 
 # What used to crash.
@@ -156,7 +156,7 @@ def test_long_expanding_unlearning_leaves_the_other_bounds_alone(steps):
 
 def test_constants_beyond_floating_point_are_bad_input():
     history = History((Phase(1, 1e10, 1.0, 100, 3),))
-    with pytest.raises(InvalidInput, match="floating point"):
+    with pytest.raises(InvalidInput, match="lipschitz"):
         account(Assumptions(0.0, 0.0, 1e300), history, delta=1e-5)
 
 

@@ -29,7 +29,7 @@ def test_least_where_finds_every_threshold_without_looking_past_twice_it():
 
 def test_least_where_gives_up_with_the_reason_it_was_given():
     with pytest.raises(Refused, match="no luck"):
-        least_where(lambda n: False, "no luck")
+        least_where(lambda _: False, "no luck")
     with pytest.raises(Refused, match="no luck"):
         least_where(lambda n: n > 2 * MOST, "no luck")
 
@@ -54,7 +54,7 @@ def test_the_bottom_of_a_huge_valley_is_found():
 
 
 def test_ties_go_left():
-    assert least_of_valley(lambda n: 1.0, 10**6) == (1.0, 0)
+    assert least_of_valley(lambda _: 1.0, 10**6) == (1.0, 0)
 
 
 def test_the_ends_are_always_tried():

@@ -1,7 +1,6 @@
 """The curves behind a plan."""
 
 import json
-import math
 from dataclasses import replace
 
 import pytest
@@ -48,7 +47,7 @@ def test_every_point_meets_its_target():
         here = replace(SETTING, public=curve["public"])
         for share, sigma in zip(found["fractions"], curve["sigma"], strict=True):
             if sigma is not None:
-                trial = replace(here, forget=math.ceil(share * 100))
+                trial = replace(here, forget=round(share * 100))
                 assert achieved(trial, TARGET, sigma=sigma, unlearn_steps=5) <= 1
         for epsilon, steps in zip(found["epsilons"], curve["price"], strict=True):
             target = EpsilonDelta(epsilon, 1e-5)

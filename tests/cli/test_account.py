@@ -432,9 +432,9 @@ def test_a_whole_float_is_a_count():
 def test_the_fixed_normaliser_halves_mu_and_defaults_to_the_first_samples():
     fixed = judge(top(normaliser="fixed")).document["bounds"]["shift"]
     assert fixed["mu"] == pytest.approx(judge().document["bounds"]["shift"]["mu"] / 2, rel=1e-12)
-    assert judge(top(normaliser="fixed", normaliser_count=33000)).document["bounds"][
-        "shift"
-    ] == (fixed)
+    assert judge(top(normaliser="fixed", normaliser_count=33000)).document["bounds"]["shift"] == (
+        fixed
+    )
     twice = judge(top(normaliser="fixed", normaliser_count=66000)).document["bounds"]["shift"]
     assert twice["mu"] == pytest.approx(fixed["mu"] / 2, rel=1e-12)
 

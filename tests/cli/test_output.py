@@ -58,7 +58,7 @@ def test_a_written_file_is_whole_and_alone(tmp_path):
 
 def test_a_failed_write_leaves_no_trace_and_keeps_what_was_there(tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="irectory"):
+    with pytest.raises(OSError, match="is a folder"):
         write_whole(tmp_path / "folder", b"content")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     with pytest.raises(FileNotFoundError):

@@ -83,7 +83,7 @@ class HockeyStick:
             found = found * (1 + 1e-12) + 1e-13
         return conversions.outward(found)
 
-    def renyi(self, order: float) -> None:  # noqa: ARG002 - one delta curve has no divergence
+    def renyi(self, order: float) -> None:  # one delta curve has none
         return None
 
 

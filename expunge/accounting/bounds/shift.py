@@ -40,7 +40,10 @@ def bound(assumptions: Assumptions, history: History) -> GDP:
     for parts in moduli(assumptions, history):
         mu = gdp_of_stretch(parts, distance, assumptions.diameter)
         if mu == math.inf:
-            raise Refused("no noise after steps that depend on forgotten records")
+            raise Refused(
+                "infinite: no noise follows the last step that depends on forgotten records, "
+                "or their influence grows beyond floating point"
+            )
         total = math.hypot(total, mu)
         distance = 0.0  # a release gives the position away
     return GDP(total)

@@ -35,7 +35,8 @@ def test_a_linear_renyi_guarantee_never_beats_the_gdp_it_comes_from():
         renyi = Renyi.linear(mu * mu / 2)
         assert renyi.renyi(8.0) == pytest.approx(4 * mu * mu, rel=1e-11)
         for delta in (1e-9, 1e-5, 1e-2):
-            assert renyi.epsilon(delta) > GDP(mu).epsilon(delta)
+            exact = GDP(mu).epsilon(delta)
+            assert renyi.epsilon(delta) > exact or exact == 0
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.5, 3.0])
@@ -49,9 +50,9 @@ def test_a_hockey_stick_guarantee_is_solved_from_above(mu, delta):
 
 
 def test_a_hockey_stick_below_delta_everywhere_needs_no_epsilon():
-    assert HockeyStick(lambda epsilon: -1e9).epsilon(1e-5) == 0
+    assert HockeyStick(lambda _: -1e9).epsilon(1e-5) == 0
 
 
 def test_a_hockey_stick_that_never_falls_is_refused():
     with pytest.raises(Refused, match="no finite epsilon"):
-        HockeyStick(lambda epsilon: 0.0).epsilon(1e-5)
+        HockeyStick(lambda _: 0.0).epsilon(1e-5)

@@ -1,0 +1,313 @@
+"""Certificates: canonical, validated, and recomputable; no leaf can be changed unseen."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import expunge.accounting.certificate as module
+from expunge.accounting import Assumptions, History, InvalidInput, Phase, Poisson, Refused, account
+from expunge.accounting.certificate import (
+    Certificate,
+    canonical,
+    differences,
+    issue,
+    json_schema,
+    parse_certificate,
+)
+
+SCHEMA = Path(module.__file__).with_name("certificate.schema.json")
+SURE = dict.fromkeys(("strong_convexity", "smoothness", "lipschitz", "radius"), "enforced")
+LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
+SURE_LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0, marks=SURE)
+LEARN = Phase(50, 1.0, 0.1, 1000, 10)
+UNLEARN = Phase(5, 1.0, 0.1, 990)
+PIPELINE = History((LEARN, UNLEARN))
+
+HISTORIES: dict[str, tuple[Assumptions, History]] = {
+    "pipeline": (LOSS, PIPELINE),
+    "released": (LOSS, History((Phase(50, 1.0, 0.1, 1000, 10, released=True), UNLEARN))),
+    "projected": (Assumptions(smoothness=0.1, lipschitz=1.0, radius=0.3), PIPELINE),
+    "clipped": (Assumptions(clip=1.0, weight_decay=0.1), PIPELINE),
+    "cyclic": (
+        LOSS,
+        History(
+            (Phase(7, 1.0, 0.1, 1000, 10, rounding=1e-9, batches=(4, 6), batch_size=(500, 500)),)
+        ),
+    ),
+    "poisson": (
+        LOSS,
+        History(
+            (Phase(2, 1.0, 0.1, 1000, 10, poisson=Poisson(0.1, ((99, 1), (98, 0)))), UNLEARN),
+            "fixed",
+        ),
+    ),
+    "nothing forgotten": (LOSS, History((UNLEARN,))),
+}
+
+
+def issued(name: str = "pipeline", **details: Any) -> Certificate:
+    return issue(*HISTORIES[name], delta=1e-5, **details)
+
+
+def full() -> Certificate:
+    """A certificate with something in every field."""
+    return issued(
+        requests=["r-1", "r-2"],
+        model_sha256="ab" * 32,
+        commitments={"base_model": "cd" * 32},
+    )
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_certificate_survives_its_canonical_form_byte_for_byte(name):
+    text = issued(name).canonical()
+    again = parse_certificate(text)
+    assert again == issued(name)
+    assert again.canonical() == text
+    assert canonical(json.loads(text)) == text
+    assert parse_certificate(json.dumps(json.loads(text), indent=4)).canonical() == text
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_an_untouched_certificate_has_no_differences(name):
+    assert differences(parse_certificate(issued(name).canonical())) == []
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_certificate_states_what_its_history_supports(name):
+    certificate, found = issued(name), account(*HISTORIES[name], delta=1e-5)
+    assert certificate.claim.epsilon == found.epsilon
+    assert certificate.claim.bound == found.best
+    assert certificate.observer == found.observer
+    assert certificate.comparator == found.comparator
+    assert certificate.records()[1] == HISTORIES[name][1]
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_certificate_validates_against_the_published_schema(name):
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.validate(
+        json.loads(issued(name).canonical()), schema, cls=jsonschema.Draft202012Validator
+    )
+
+
+def test_the_published_schema_is_the_current_one():
+    assert SCHEMA.read_text() == json_schema()
+
+
+def leaves(value: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
+    """Every number, text, switch and null."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from leaves(inner, (*path, i))
+    else:
+        yield path, value
+
+
+def with_leaf(document: dict, path: tuple, value: Any) -> dict:
+    changed = copy.deepcopy(document)
+    inner = changed
+    for part in path[:-1]:
+        inner = inner[part]
+    inner[path[-1]] = value
+    return changed
+
+
+def alternatives(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1]
+    if isinstance(value, float):
+        return [value * (1 + 1e-9) if value else 1e-9, value / 2 if value else 0.5]
+    if isinstance(value, str):
+        return [value + " ", "final" if value == "all" else "all", "public", "covered"]
+    return [1.0, "ab", 7]
+
+
+def name_of(path: tuple) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+@pytest.mark.parametrize("name", ["full", "cyclic", "poisson", "clipped"])
+def test_any_changed_leaf_is_noticed_and_named_first(name):
+    """Lists of plain numbers or texts are one leaf, so a name may stop at the list."""
+    certificate = full() if name == "full" else issued(name)
+    document = json.loads(certificate.canonical())
+    tried = 0
+    for path, value in leaves(document):
+        if path[0] == "fingerprints":
+            continue
+        for other in alternatives(value):
+            text = json.dumps(with_leaf(document, path, other))
+            try:
+                altered = parse_certificate(text)
+            except InvalidInput:
+                continue
+            found = differences(altered)
+            assert found, path
+            assert name_of(path).startswith(found[0].field), (path, found[0])
+            assert found[0].field.split(".")[0].split("[")[0] == path[0]
+            tried += 1
+    assert tried > 40
+
+
+def test_every_changed_fingerprint_is_noticed():
+    document = json.loads(full().canonical())
+    for field in document["fingerprints"]:
+        altered = with_leaf(document, ("fingerprints", field), "0" * 16)
+        assert [d.field for d in differences(parse_certificate(json.dumps(altered)))] == [field]
+
+
+def test_a_missing_or_an_additional_fingerprint_is_noticed():
+    document = json.loads(full().canonical())
+    missing = copy.deepcopy(document)
+    del missing["fingerprints"]["claim.epsilon"]
+    assert differences(parse_certificate(json.dumps(missing)))[0].field == "claim.epsilon"
+    extra = with_leaf(document, ("fingerprints", "claim.bonus"), "0" * 16)
+    assert differences(parse_certificate(json.dumps(extra)))[0].field == "claim.bonus"
+
+
+RESEALED = {
+    ("claim", "epsilon"): 0.01,
+    ("claim", "mu"): 0.001,
+    ("claim", "delta"): 1e-9,
+    ("claim", "bound"): "iteration",
+    ("claim", "vacuous"): True,
+    ("claim", "renyi", "2"): 1e-6,
+    ("claim", "statement"): ["Nothing can be learned, ever."],
+    ("observer",): "all",
+    ("earlier_releases",): "covered",
+    ("comparator",): "the same model",
+    ("regime",): "convex",
+    ("scope",): ["everything"],
+    ("not_claimed",): [],
+    ("history", "phases", 0, "sigma"): 10.0,
+    ("history", "phases", 0, "forgotten"): 1,
+    ("history", "phases", 1, "steps"): 500,
+    ("assumptions", "lipschitz", "value"): 0.01,
+    ("assumptions", "lipschitz", "mark"): "enforced",
+}
+
+
+@pytest.mark.parametrize("path", RESEALED, ids=name_of)
+def test_a_resealed_certificate_fails_by_recomputation(path):
+    """Fingerprints are no secret: whoever lies can renew them, but not the arithmetic."""
+    document = with_leaf(json.loads(full().canonical()), path, RESEALED[path])
+    liar = parse_certificate(json.dumps(document))
+    resealed = liar.model_copy(update={"fingerprints": module._fingerprints(liar)})
+    assert list(module._altered(resealed)) == []
+    assert differences(resealed)
+
+
+def test_a_resealed_claim_is_named_with_what_the_history_supports():
+    document = with_leaf(json.loads(full().canonical()), ("claim", "epsilon"), 0.01)
+    liar = parse_certificate(json.dumps(document))
+    resealed = liar.model_copy(update={"fingerprints": module._fingerprints(liar)})
+    (difference,) = differences(resealed)
+    assert difference.field == "claim.epsilon"
+    assert difference.problem.startswith("states 0.01, its history supports ")
+
+
+def test_a_history_that_supports_nothing_is_named():
+    document = json.loads(full().canonical())
+    for i in (0, 1):
+        document = with_leaf(document, ("history", "phases", i, "sigma"), 0.0)
+    liar = parse_certificate(json.dumps(document))
+    resealed = liar.model_copy(update={"fingerprints": module._fingerprints(liar)})
+    (difference,) = differences(resealed)
+    assert difference.field == "history"
+    assert "supports no certificate" in difference.problem
+
+
+def test_what_every_bound_refuses_is_not_certified():
+    noiseless = History((Phase(50, 1.0, 0.0, 1000, 10),))
+    with pytest.raises(Refused, match="every bound refused"):
+        issue(LOSS, noiseless, delta=1e-5)
+
+
+def test_what_makes_no_sense_is_not_certified():
+    with pytest.raises(InvalidInput, match="delta"):
+        issue(LOSS, PIPELINE, delta=0.0)
+    with pytest.raises(InvalidInput, match="2/L"):
+        issue(LOSS, History((Phase(50, 2.5, 0.1, 1000, 10),)), delta=1e-5)
+
+
+def test_assumed_constants_are_told_in_the_first_line():
+    first = issued().claim.statement[0]
+    assert first.startswith("This certificate rests on constants that were declared")
+    for name in ("strong_convexity", "smoothness", "lipschitz"):
+        assert name in first
+    sure = issue(SURE_LOSS, PIPELINE, delta=1e-5)
+    assert sure.claim.statement[0].startswith("Whoever sees the final model")
+
+
+def test_one_assumed_constant_among_enforced_ones_is_enough():
+    marks = SURE | {"lipschitz": "assumed"}
+    loss = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0, marks=marks)
+    first = issue(loss, PIPELINE, delta=1e-5).claim.statement[0]
+    assert first.endswith(": lipschitz.")
+
+
+def test_uncovered_releases_are_shouted():
+    line = "EARLIER RELEASES NOT COVERED."
+    assert line not in issued().claim.statement
+    uncovered = issued(uncovered_releases=True)
+    assert line in uncovered.claim.statement
+    assert uncovered.earlier_releases == "not covered"
+    assert differences(uncovered) == []
+    assert issued("released").earlier_releases == "covered"
+    assert issued().earlier_releases == "none known"
+
+
+def test_vacuity_is_printed_as_a_word():
+    assert not any(line.startswith("VACUOUS") for line in issued().claim.statement)
+    quiet = History((Phase(50, 1.0, 1e-4, 1000, 10),))
+    vacuous = issue(SURE_LOSS, quiet, delta=1e-5)
+    assert vacuous.claim.vacuous
+    assert vacuous.claim.statement[0].startswith("VACUOUS")
+    loose = issue(SURE_LOSS, PIPELINE, delta=0.01)
+    assert loose.claim.statement[0].startswith("VACUOUS")
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.1, 0.3, 1.0, 7.0])
+def test_the_epsilon_in_words_is_never_below_the_claim(sigma):
+    history = History((Phase(50, 1.0, sigma, 1000, 10),))
+    claim = issue(SURE_LOSS, history, delta=1e-5).claim
+    said = float(claim.statement[-1].split("epsilon = ")[1].split()[0])
+    assert claim.epsilon <= said <= claim.epsilon * 1.02
+
+
+def test_a_certificate_cannot_be_changed_in_place():
+    with pytest.raises(ValueError, match="frozen"):
+        full().claim.epsilon = 0.0  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        (("claim", "epsilon"), -1.0, "claim.epsilon"),
+        (("claim", "epsilon"), float("nan"), "claim.epsilon"),
+        (("claim", "delta"), 0.0, "claim.delta"),
+        (("schema_version",), "2", "schema_version"),
+        (("history", "phases"), [], "history.phases"),
+        (("history", "phases", 0, "steps"), "50", "history.phases[0].steps"),
+        (("signature",), "x", "signature"),
+    ],
+)
+def test_what_is_no_certificate_is_refused_by_name(path, value, field):
+    document = with_leaf(json.loads(full().canonical()), path, value)
+    with pytest.raises(InvalidInput) as refused:
+        parse_certificate(json.dumps(document))
+    assert refused.value.field == field

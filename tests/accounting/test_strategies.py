@@ -1,0 +1,94 @@
+"""Strategies: priced by the bounds, excluded with a reason, the cheapest on top."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from expunge.accounting import Assumptions, History, Phase, account
+from expunge.accounting.calibration import EpsilonDelta, Setting
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.planning import plan
+from expunge.accounting.strategies import Strategy, priced
+
+LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
+SETTING = Setting(LOSS, private=1000, public=500, forget=50, step_size=1.0, learn_steps=60)
+TARGET = EpsilonDelta(1.0, 1e-5)
+
+
+def strategies(setting: Setting = SETTING, steps: int = 10) -> dict[str, Strategy]:
+    found = priced(setting, TARGET, sigma=0.1, unlearn_steps=steps, epsilon=0.9, met=True)
+    return {strategy.name: strategy for strategy in found}
+
+
+def test_what_can_be_taken_comes_first_and_the_cheapest_on_top():
+    found = plan(SETTING, TARGET, unlearn_steps=10).strategies
+    assert {s.name for s in found} == {"langevin", "noise_first", "retrain"}
+    assert [s.steps for s in found] == sorted(s.steps for s in found)
+    exposed = plan(replace(SETTING, observer="all"), TARGET).strategies
+    assert [s.excluded is None for s in exposed] == [True, False, False]
+    assert exposed[0].name == "langevin"
+
+
+def test_retraining_is_exact_and_costs_itself():
+    retrain = strategies()["retrain"]
+    assert (retrain.steps, retrain.cost_of_retraining, retrain.epsilon) == (60, 1.0, 0.0)
+    assert retrain.guarantee == "exact"
+
+
+@pytest.mark.parametrize("normaliser", ["mean", "fixed"])
+@pytest.mark.parametrize("steps", [1, 2, 10, 59])
+def test_noise_first_meets_the_target_as_a_history(normaliser, steps):
+    """THEORY 5.2: mu = c Z_T / noise_std, further clean steps are post-processing."""
+    setting = replace(SETTING, normaliser=normaliser)
+    found = strategies(setting, steps)["noise_first"]
+    assert found.steps == steps
+    phases = [Phase(60, 1.0, 0.0, 1500, 50), Phase(1, 1.0, found.sigma, 1450)]
+    if steps > 1:
+        phases.append(Phase(steps - 1, 1.0, 0.0, 1450))
+    again = account(LOSS, History(tuple(phases), normaliser), delta=1e-5)
+    assert again.bounds["shift"].epsilon == pytest.approx(found.epsilon, rel=1e-12)
+    assert found.epsilon <= 1
+    c, s = 0.9, (2 if normaliser == "mean" else 1) * 50 / 1500
+    distance = s * (1 - c**60) / (1 - c)
+    expected = c * distance / math.sqrt(2) / gdp_for_epsilon(1.0, 1e-5)
+    assert found.sigma == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_noise_left_by_langevin_is_that_of_its_flattest_direction():
+    c, nu = 0.9, math.sqrt(2) * 0.1
+    expected = nu * math.sqrt((1 - c ** (2 * 70)) / (1 - c**2))
+    assert strategies()["langevin"].release_noise_std == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_noise_left_by_noise_first_fades_with_clean_steps():
+    found = strategies()["noise_first"]
+    expected = math.sqrt(2) * found.sigma * 0.9**9
+    assert found.release_noise_std == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_expanding_loss_leaves_noise_that_only_the_projection_bounds():
+    loss = Assumptions(smoothness=1.0, lipschitz=1.0)
+    found = strategies(replace(SETTING, assumptions=loss, learn_steps=440), 10)
+    assert found["langevin"].release_noise_std is None
+
+
+def test_without_curvature_noise_adds_up_like_a_random_walk():
+    flat = Assumptions(strong_convexity=0.0, smoothness=1.0, lipschitz=1.0)
+    found = strategies(replace(SETTING, assumptions=flat))["langevin"]
+    assert found.release_noise_std == pytest.approx(math.sqrt(2 * 70) * 0.1, rel=1e-12)
+
+
+def test_a_released_base_model_excludes_all_that_is_noise_free():
+    found = strategies(replace(SETTING, observer="all"))
+    for name in ("noise_first", "retrain"):
+        assert "exposes the deleted records" in found[name].excluded
+        assert found[name].epsilon is None
+    assert found["langevin"].excluded is None
+
+
+def test_langevin_is_excluded_when_the_target_is_missed():
+    missed = priced(SETTING, TARGET, sigma=0.1, unlearn_steps=None, epsilon=None, met=False)
+    langevin = next(s for s in missed if s.name == "langevin")
+    assert langevin.excluded is not None
+    assert missed[-1] is langevin
