@@ -1,0 +1,76 @@
+"""Noise for whatever leaves the house: exact, on a public grid, from the operating system.
+
+    published = grid * (round(center/grid) + J),   J = round(N(0, (std/grid)^2)) in each coordinate
+
+The center is rounded to a public power-of-two grid (a shift of at most grid sqrt(d)/2, charged to
+the certificate), and integer noise is added, so that no low bit of the center survives. Ordinary
+float64 noise leaks exactly there (THEORY 2.8). Rounding a Gaussian is post-processing, so the
+Gaussian mechanism's mu holds as it is.
+
+J comes from OpenDP's exact discrete Gaussian on a grid 2^f times finer, rounded to ours. A
+discrete Gaussian of integer std s differs from a rounded Gaussian of the same grid by at most
+1/(4 s^2) in total variation a coordinate; s is about 2^50, so d coordinates add d 2^-100 to delta.
+"""
+
+import math
+
+import numpy as np
+
+__all__ = ["draw", "grid_for", "rounding_of", "sampler_delta"]
+
+FINE_BITS = 50  # log2 of the discrete Gaussian's integer std
+GRID_SHARE = 2.0**-8  # of mu std that rounding to the grid may cost
+EXACT = 2.0**52  # integers up to here are exact as float64, noise included
+
+
+def draw(center: np.ndarray, std: float, grid: float) -> np.ndarray:
+    """The center on the grid, plus exact Gaussian noise of this std.
+
+    Raises:
+        ValueError: a grid that is no power of two, non-finite input, or values too large for it.
+    """
+    center = np.asarray(center, dtype=np.float64)
+    if not (grid > 0 and math.frexp(grid)[0] == 0.5):
+        raise ValueError(f"grid: {grid} is not a power of two")
+    if not (math.isfinite(std) and std >= grid):
+        raise ValueError(f"std: {std} must be finite and at least the grid {grid}")
+    if not np.isfinite(center).all():
+        raise ValueError("center: not finite")
+    steps = np.rint(center / grid)  # exact: division by a power of two
+    noise = _rounded_gaussian(center.size, std / grid).reshape(center.shape)
+    total = steps + noise
+    if np.abs(steps).max(initial=0) > EXACT or np.abs(total).max(initial=0) > EXACT:
+        raise ValueError("center: too large for this grid; the sum would not be exact")
+    return total * grid
+
+
+def grid_for(*, std: float, mu: float, dimension: int) -> float:
+    """The largest power of two that costs at most 1/256 of mu: h sqrt(d) <= mu std/256."""
+    return 2.0 ** math.floor(math.log2(GRID_SHARE * mu * std / math.sqrt(dimension)))
+
+
+def rounding_of(grid: float, dimension: int) -> float:
+    """How far rounding to the grid can move the center: grid sqrt(d)/2 (THEORY 2.8)."""
+    return grid * math.sqrt(dimension) / 2 * (1 + 1e-12)
+
+
+def sampler_delta(dimension: int, epsilon: float) -> float:
+    """What the sampler adds to delta: (1 + e^eps) d/(4 s^2), s >= 2^(bits-1)."""
+    return (1 + math.exp(epsilon)) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
+
+
+def _rounded_gaussian(count: int, std: float) -> np.ndarray:
+    """`count` draws of round(N(0, std^2)) as float64 integers."""
+    from opendp.domains import atom_domain, vector_domain  # large; loaded where it is used
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
+
+    fine = max(0, FINE_BITS - math.floor(math.log2(std)))
+    enable_features("contrib")
+    domain, metric = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
+    sampler = make_gaussian(domain, metric, scale=math.ldexp(std, fine))
+    draws = np.array(sampler([0] * count), dtype=np.int64)
+    if fine:
+        draws = (draws + (1 << (fine - 1))) >> fine  # round half up, in integers
+    return draws.astype(np.float64)

@@ -1,0 +1,52 @@
+"""Binary logistic loss: log(1 + exp(-y s)), y = +1 for target 1 and -1 for target 0.
+
+derivative by the score: sigmoid(s) - target
+M = B, curvature = B^2/4                                            (THEORY E34, safe rule)
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.losses.linear import enforced
+
+__all__ = ["Logistic"]
+
+
+@dataclass(frozen=True)
+class Logistic:
+    l2: float
+    row_norm: float = 1.0
+
+    @property
+    def outputs(self) -> int:
+        return 1
+
+    @property
+    def lipschitz(self) -> float:
+        return self.row_norm
+
+    @property
+    def curvature(self) -> float:
+        return self.row_norm**2 / 4
+
+    def value(self, scores: Tensor, targets: Tensor) -> Tensor:
+        signed = torch.where(targets > 0, scores[..., 0], -scores[..., 0])
+        return torch.nn.functional.softplus(-signed)
+
+    def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return torch.sigmoid(scores) - targets.to(scores.dtype)[:, None]
+
+    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+        p = torch.sigmoid(scores)
+        return p * (1 - p) * moved
+
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """(rows, 2)."""
+        positive = torch.sigmoid(scores[..., 0])
+        return torch.stack([1 - positive, positive], dim=-1)
+
+    def assumptions(self, radius: float | None = None) -> Assumptions:
+        return enforced(self, radius)

@@ -1,0 +1,60 @@
+"""Softmax cross-entropy over `classes` classes, one row of theta for each.
+
+    derivative by the scores: softmax(s) - one-hot(target)
+    M = sqrt(2) B, curvature = B^2/2                                    (THEORY E34, safe rule)
+
+diag(p) - p p' has eigenvalues at most 1/2, and ||softmax - one-hot|| <= sqrt 2.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.losses.linear import enforced
+
+__all__ = ["Softmax"]
+
+
+@dataclass(frozen=True)
+class Softmax:
+    classes: int
+    l2: float
+    row_norm: float = 1.0
+
+    @property
+    def outputs(self) -> int:
+        return self.classes
+
+    @property
+    def lipschitz(self) -> float:
+        return math.sqrt(2) * self.row_norm
+
+    @property
+    def curvature(self) -> float:
+        return self.row_norm**2 / 2
+
+    def value(self, scores: Tensor, targets: Tensor) -> Tensor:
+        index = targets.expand(scores.shape[:-1])[..., None]
+        return scores.logsumexp(-1) - scores.gather(-1, index)[..., 0]
+
+    def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
+        residual = torch.softmax(scores, -1)
+        index = targets.expand(scores.shape[:-1])[..., None]
+        return residual.scatter_add_(
+            -1, index, -torch.ones_like(residual[..., :1].expand(index.shape))
+        )
+
+    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+        p = torch.softmax(scores, -1)
+        along = p * moved
+        return along - p * along.sum(-1, keepdim=True)
+
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """(rows, classes)."""
+        return torch.softmax(scores, -1)
+
+    def assumptions(self, radius: float | None = None) -> Assumptions:
+        return enforced(self, radius)

@@ -1,0 +1,57 @@
+"""Squared loss (s - y)^2/2 on targets clipped to |y| <= `target_norm`: ridge regression.
+
+    derivative by the score: s - y
+    M = B (B R + Y) in a ball of radius R, curvature = B^2              (THEORY 2.6)
+
+Gradients are unbounded without a ball, so only strategies that need no M go without one. Scores
+in the ball are at most B R.
+"""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.losses.linear import enforced
+
+__all__ = ["Squared"]
+
+
+@dataclass(frozen=True)
+class Squared:
+    l2: float
+    row_norm: float = 1.0
+    target_norm: float = 1.0
+    radius: float = math.inf
+
+    @property
+    def outputs(self) -> int:
+        return 1
+
+    @property
+    def lipschitz(self) -> float:
+        return self.row_norm * (self.row_norm * self.radius + self.target_norm)
+
+    @property
+    def curvature(self) -> float:
+        return self.row_norm**2
+
+    def value(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return (scores[..., 0] - self.clipped(targets)) ** 2 / 2
+
+    def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return scores - self.clipped(targets)[:, None].to(scores.dtype)
+
+    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+        return moved
+
+    def clipped(self, targets: Tensor) -> Tensor:
+        """Targets within the public bound."""
+        return targets.clamp(-self.target_norm, self.target_norm)
+
+    def assumptions(self, radius: float | None = None) -> Assumptions:
+        """Raises: ValueError: no ball, so no bound on the gradient."""
+        if not math.isfinite(self.lipschitz):
+            raise ValueError("squared loss has unbounded gradients without a radius")
+        return enforced(self, self.radius if radius is None else min(radius, self.radius))

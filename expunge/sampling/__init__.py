@@ -1,0 +1,1 @@
+"""Markov kernels, one in each file: learning, unlearning and retraining are the same step."""

@@ -1,0 +1,1 @@
+"""Where tensors meet numbers: strategies that return a model and its certificate together."""

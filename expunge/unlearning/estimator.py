@@ -1,0 +1,374 @@
+"""scikit-learn estimators that can forget: fit, forget(ids) -> Certificate, predict.
+
+    clf = CertifiedClassifier(epsilon=1.0, delta=1e-5, l2=1e-2)
+    clf.fit(X, y, public=(X_public, y_public), ids=ids)
+    certificate = clf.forget(ids_to_delete)
+
+Rows are scaled to norm at most `row_norm`, an intercept feature counted, so that every constant of
+the certificate is enforced. Preprocessing before `fit` is the caller's: a scaler fitted on private
+rows voids the certificate, and the certificate says that preprocessing is declared, not checked.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.certificate import Certificate, issue
+from expunge.accounting.history import History
+from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses.linear import LinearLoss
+from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.langevin import Langevin, NoiseFirst
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.retrain import Retrain
+
+__all__ = ["CertifiedClassifier", "CertifiedRegressor", "Strategy"]
+
+Strategy = Residual | Langevin | NoiseFirst | Retrain
+STRATEGIES: dict[str, Strategy] = {
+    s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
+}
+FINAL_ONLY = "its base model carries no noise, so it protects nobody from an observer of that model"
+
+
+class _Certified(BaseEstimator):
+    """What classifier and regressor share: rows, ids, requests, certificates."""
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        strategy: str | Strategy = "auto",
+        observer: Literal["final", "all"] = "final",
+        l2: float = 1e-2,
+        row_norm: float | Literal["public"] = 1.0,
+        released: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.strategy = strategy
+        self.observer = observer
+        self.l2 = l2
+        self.row_norm = row_norm
+        self.released = released
+        self.random_state = random_state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_outcome")
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """Of the current model; None before the first deletion."""
+        check_is_fitted(self)
+        return self._certificate
+
+    @property
+    def history_(self) -> History | None:
+        """What the certificate is a function of; None where there is nothing to certify yet."""
+        check_is_fitted(self)
+        return self._outcome.history
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """(outputs, features), the intercept left out."""
+        check_is_fitted(self)
+        return self._outcome.theta.numpy()[:, :-1]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self._outcome.theta.numpy()[:, -1]
+
+    def forget(self, ids: Any) -> Certificate:
+        """Delete these records from the model; one id or several.
+
+        Raises:
+            ValueError: an id that is unknown, public, repeated or already forgotten, named.
+            NoCertificate: nothing was changed; the message says why.
+        """
+        check_is_fitted(self)
+        rows = self._rows_of(ids)
+        if self._digest() != self._fingerprint:
+            raise NoCertificate("the stored records changed since fit; fit again")
+        keep = self._job.keep.clone()
+        keep[rows] = False
+        if not keep.any():
+            raise ValueError("forget: no record would remain, so there is no comparator")
+        job = replace(self._job, keep=keep)
+        outcome = self._chosen.forget(job, self._outcome)
+        certificate = self._issued(job, outcome)
+        # Everything succeeded: only now does anything change.
+        job.features[rows] = 0
+        job.targets[rows] = 0
+        self._job, self._outcome, self._certificate = job, outcome, certificate
+        self._fingerprint = self._digest()
+        return certificate
+
+    def _fit(
+        self,
+        private: np.ndarray,
+        targets: np.ndarray,
+        public: tuple[np.ndarray, np.ndarray],
+        ids: Any,
+    ) -> None:
+        self._check_parameters()
+        bound = self._row_norm(public[0])
+        features = np.concatenate([bounded_rows(public[0], bound), bounded_rows(private, bound)])
+        self._loss = self._make_loss(bound)
+        self._ids = self._checked_ids(ids, len(private))
+        self._job = Job(
+            loss=self._loss,
+            features=torch.from_numpy(features),
+            targets=torch.from_numpy(np.concatenate([public[1], targets])),
+            keep=torch.ones(len(features), dtype=torch.bool),
+            public=len(public[0]),
+            private=len(private),
+            target=EpsilonDelta(self.epsilon, self.delta),
+            observer="all" if self.observer == "all" else "final",
+            seed=self.random_state if isinstance(self.random_state, int) else None,
+        )
+        self._chosen = self._choose()
+        self._outcome = self._chosen.fit(self._job)
+        self._certificate = None
+        self._fingerprint = self._digest()
+
+    def _make_loss(self, row_norm: float) -> LinearLoss:
+        raise NotImplementedError
+
+    def _public_records(self, public: Any, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Public rows and labels in the private rows' precision; none is none."""
+        if public is None:
+            self._public_count = 0
+            return like[:0], np.empty(0, dtype=object)
+        features, labels = public
+        rows = np.asarray(validate_data(self, features, reset=False, dtype=like.dtype))
+        labels = np.asarray(labels)
+        if len(labels) != len(rows):
+            raise ValueError(f"public: {len(rows)} rows and {len(labels)} labels")
+        self._public_count = len(rows)
+        return rows, labels
+
+    def _checked_rows(self, features: Any) -> np.ndarray:
+        """Rows to predict for."""
+        check_is_fitted(self)
+        return np.asarray(
+            validate_data(self, features, reset=False, dtype=[np.float64, np.float32])
+        )
+
+    def _check_parameters(self) -> None:
+        if not self.l2 > 0:
+            raise ValueError(f"l2: {self.l2} must be positive; it is the objective's convexity")
+        if self.observer not in ("final", "all"):
+            raise ValueError(f"observer: {self.observer!r} must be 'final' or 'all'")
+        if not (isinstance(self.row_norm, str) or self.row_norm > 0):
+            raise ValueError(f"row_norm: {self.row_norm} must be positive or 'public'")
+
+    def _row_norm(self, public: np.ndarray) -> float:
+        if self.row_norm != "public":
+            return float(self.row_norm)
+        if not len(public):
+            raise ValueError("row_norm='public' needs public records; give a number instead")
+        return public_row_norm(public)
+
+    def _choose(self) -> Strategy:
+        """The named strategy, or for `auto` the cheapest that is sound for the observer."""
+        chosen = self.strategy
+        if chosen == "auto":
+            return Langevin() if self.observer == "all" else Residual()
+        if isinstance(chosen, str):
+            if chosen not in STRATEGIES:
+                names = ", ".join(["auto", *STRATEGIES])
+                raise ValueError(f"strategy: {chosen!r} is not one of {names}")
+            chosen = STRATEGIES[chosen]
+        if self.observer == "all" and not isinstance(chosen, Langevin):
+            raise ValueError(f"strategy: {chosen.name} is for observer 'final': {FINAL_ONLY}")
+        return chosen
+
+    def _checked_ids(self, ids: Any, count: int) -> dict[Any, int]:
+        """Row of each private id; public rows come first."""
+        listed = list(range(count)) if ids is None else np.asarray(ids).tolist()
+        if len(listed) != count:
+            raise ValueError(f"ids: {len(listed)} ids for {count} private records")
+        offset = self._public_count
+        rows: dict[Any, int] = {}
+        for i, one in enumerate(listed):
+            if one in rows:
+                raise ValueError(f"ids: {one!r} is given twice")
+            rows[one] = offset + i
+        return rows
+
+    def _rows_of(self, ids: Any) -> list[int]:
+        listed = np.asarray(ids).ravel().tolist()
+        if not listed:
+            raise ValueError("forget: no ids given")
+        seen: set[Any] = set()
+        for one in listed:
+            if one in seen:
+                raise ValueError(f"forget: id {one!r} is given twice")
+            if one not in self._ids:
+                raise ValueError(f"forget: unknown id {one!r}; only private records can be deleted")
+            if not self._job.keep[self._ids[one]]:
+                raise ValueError(f"forget: id {one!r} is already forgotten")
+            seen.add(one)
+        return [self._ids[one] for one in listed]
+
+    def _digest(self) -> bytes:
+        """Of the stored rows, to notice changes; never published."""
+        digest = hashlib.blake2b()
+        for tensor in (self._job.features, self._job.targets, self._job.keep):
+            digest.update(tensor.numpy().data)
+        return digest.digest()
+
+    def _issued(self, job: Job, outcome: Outcome) -> Certificate:
+        assert outcome.assumptions is not None
+        assert outcome.history is not None
+        theta = outcome.theta.numpy()
+        covered = self.observer == "all" or not self.released or self._chosen.name == "retrain"
+        return issue(
+            outcome.assumptions,
+            outcome.history,
+            delta=self.delta,
+            strategy=self._chosen.name,
+            forgotten=job.forgotten,
+            uncovered_releases=not covered,
+            model_sha256=hashlib.sha256(np.ascontiguousarray(theta).tobytes()).hexdigest(),
+            declared=(*outcome.declared, *self._declared_by_caller()),
+        )
+
+    def _declared_by_caller(self) -> Sequence[str]:
+        return ("preprocessing before fit, and the choice of all parameters, are the caller's",)
+
+    def _scores(self, features: np.ndarray) -> torch.Tensor:
+        rows = torch.from_numpy(bounded_rows(features, self._loss.row_norm)).double()
+        return rows @ self._outcome.theta.T
+
+
+class CertifiedClassifier(ClassifierMixin, _Certified):
+    """Logistic or softmax regression whose records can be deleted with a certificate.
+
+    Args:
+        epsilon, delta: Of every certificate.
+        strategy: A name, a record with its own settings (`Residual(tolerance=...)`), or "auto".
+        observer: "final" sees only the model after deletion; "all" also holds earlier ones.
+        l2: The ridge, on every coordinate, intercept included. Must not depend on the data.
+        row_norm: B; rows above it are scaled down to it. "public" takes it from public rows.
+        classes: All labels that may occur. None takes the public labels, or else those of y,
+            and the certificate then says that it is conditional on the label set.
+        released: Whether fitted models leave the house; if so a certificate for observer
+            "final" says that they are not covered.
+        random_state: None draws from the operating system; an integer makes runs repeatable
+            and every certificate EXPERIMENT ONLY.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        strategy: str | Strategy = "auto",
+        observer: Literal["final", "all"] = "final",
+        l2: float = 1e-2,
+        row_norm: float | Literal["public"] = 1.0,
+        classes: Sequence[Any] | None = None,
+        released: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(epsilon, delta, strategy, observer, l2, row_norm, released, random_state)
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
+        """Learn from private records (X, y) and public ones (X_public, y_public)."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
+        check_classification_targets(y)
+        rows, labels = self._public_records(public, X)
+        self.classes_ = self._label_set(y, labels)
+        encoded = [np.searchsorted(self.classes_, each) for each in (labels, y)]
+        self._fit(X, encoded[1], (rows, encoded[0]), ids)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        chosen = self.predict_proba(X).argmax(1)
+        return self.classes_[chosen]
+
+    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+        rows = self._checked_rows(X)
+        if len(self.classes_) == 1:
+            return np.ones((len(rows), 1))
+        assert isinstance(self._loss, Logistic | Softmax)
+        return self._loss.probabilities(self._scores(rows)).numpy()
+
+    def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
+        scores = self._scores(self._checked_rows(X)).numpy()
+        return scores[:, 0] if len(self.classes_) <= 2 else scores
+
+    def _make_loss(self, row_norm: float) -> LinearLoss:
+        if len(self.classes_) <= 2:
+            return Logistic(self.l2, row_norm)
+        return Softmax(len(self.classes_), self.l2, row_norm)
+
+    def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
+        if self.classes is not None:
+            known = np.unique(np.asarray(self.classes))
+        elif len(y_public):
+            known = np.unique(y_public)
+        else:
+            return np.unique(y)
+        for labels, where in ((y, "y"), (y_public, "public")):
+            strange = np.setdiff1d(labels, known) if len(labels) else labels
+            if len(strange):
+                raise ValueError(f"{where}: label {strange[0]!r} is not in the public label set")
+        return known
+
+    def _declared_by_caller(self) -> Sequence[str]:
+        lines = super()._declared_by_caller()
+        if self.classes is None and not self._public_count:
+            return (*lines, "conditional on the label set, which was taken from private records")
+        return lines
+
+
+class CertifiedRegressor(RegressorMixin, _Certified):
+    """Ridge regression on bounded targets whose records can be deleted with a certificate.
+
+    Args: as for `CertifiedClassifier`, and
+        target_norm: Y; targets beyond +-Y are clipped to it.
+        radius: R of the ball that noisy steps project onto; only `residual` goes without.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        strategy: str | Strategy = "auto",
+        observer: Literal["final", "all"] = "final",
+        l2: float = 1e-2,
+        row_norm: float | Literal["public"] = 1.0,
+        target_norm: float = 1.0,
+        radius: float = np.inf,
+        released: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(epsilon, delta, strategy, observer, l2, row_norm, released, random_state)
+        self.target_norm = target_norm
+        self.radius = radius
+
+    def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803
+        """Learn from private records (X, y) and public ones (X_public, y_public)."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)  # noqa: N806
+        rows, targets = self._public_records(public, X)
+        self._fit(X, y.astype(np.float64), (rows, targets.astype(np.float64)), ids)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        return self._scores(self._checked_rows(X)).numpy()[:, 0]
+
+    def _make_loss(self, row_norm: float) -> LinearLoss:
+        return Squared(self.l2, row_norm, self.target_norm, self.radius)

@@ -1,0 +1,249 @@
+"""`langevin` and `noise_first`: the paper's strategy, and the one with all noise at the start.
+
+    langevin      T noisy steps on all records, K noisy steps on what remains
+    noise_first   T clean steps; on a request one noisy step, then clean descent (THEORY 5.2)
+
+Both are phases of one kernel; they differ in which phases carry noise. The last noise before a
+release is exact (`core/release`), earlier noise is ordinary float64 noise from the operating
+system whose error is part of each step's rounding budget. K and sigma are functions of counts
+and targets only, never of the records' content.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.bounds import shift
+from expunge.accounting.calibration import EpsilonDelta, Setting, smallest_sigma
+from expunge.accounting.history import History, Phase
+from expunge.accounting.refusal import Refused
+from expunge.accounting.search import least_where
+from expunge.core import release
+from expunge.core.projection import l2_ball
+from expunge.core.randomness import NORMAL_ERROR, normal_source
+from expunge.losses.objective import UNIT, gradient_rounding
+from expunge.sampling import pngd
+from expunge.unlearning.job import Job, NoCertificate, Outcome
+
+__all__ = ["Langevin", "NoiseFirst"]
+
+MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
+
+
+@dataclass(frozen=True)
+class Langevin:
+    """Args:
+    learn_steps: T.
+    sigma: The paper's sigma; None takes the least that honours `capacity` within T/10 steps.
+    capacity: Share of the private records that may be forgotten in all.
+    """
+
+    learn_steps: int = 500
+    sigma: float | None = None
+    capacity: float = 0.1
+    name = "langevin"
+
+    def fit(self, job: Job) -> Outcome:
+        run = _Run.of(job)
+        sigma = self.chosen_sigma(job)
+        theta, phases = run.noisy(job, job.zeros(), self.learn_steps, sigma)
+        return Outcome(theta, run.assumptions, History(tuple(phases)), _declared(job))
+
+    def forget(self, job: Job, before: Outcome) -> Outcome:
+        assert before.history is not None
+        run, past = _Run.of(job), _since_deleted(before.history, job)
+        sigma = before.history.phases[0].sigma
+        extra = 1 if job.observer == "all" else run.steps_needed(job, past, sigma)
+        if extra >= self.learn_steps:
+            raise NoCertificate(
+                f"{extra} unlearning steps would be needed, {self.learn_steps} retrain; "
+                "use strategy='retrain' for this request, or fit with a larger sigma or capacity"
+            )
+        theta, phases = run.noisy(job, before.theta, extra, sigma)
+        history = History((*past, *phases))
+        run.check(job, history)
+        return Outcome(theta, run.assumptions, history, _declared(job))
+
+    def chosen_sigma(self, job: Job) -> float:
+        if self.sigma is not None:
+            return self.sigma
+        run = _Run.of(job)
+        forget = max(1, math.ceil(self.capacity * job.private))
+        setting = Setting(
+            run.assumptions,
+            private=job.private,
+            public=job.public,
+            forget=min(forget, job.private + job.public - 1),
+            step_size=run.step_size,
+            learn_steps=self.learn_steps,
+        )
+        target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
+        steps = 0 if job.observer == "all" else max(1, self.learn_steps // 10)
+        return smallest_sigma(setting, target, unlearn_steps=steps)
+
+
+@dataclass(frozen=True)
+class NoiseFirst:
+    """Args: learn_steps: T clean steps. unlearn_steps: K, the first of them noisy."""
+
+    learn_steps: int = 500
+    unlearn_steps: int = 50
+    name = "noise_first"
+
+    def fit(self, job: Job) -> Outcome:
+        run = _Run.of(job)
+        theta, phase = run.clean(job, job.zeros(), self.learn_steps)
+        return Outcome(theta, run.assumptions, History((phase,)), _declared(job))
+
+    def forget(self, job: Job, before: Outcome) -> Outcome:
+        assert before.history is not None
+        run, past = _Run.of(job), _since_deleted(before.history, job)
+        sigma = run.sigma_needed(job, past)
+        theta, phases = run.noisy(job, before.theta, 1, sigma)
+        if self.unlearn_steps > 1:
+            theta, phase = run.clean(job, theta, self.unlearn_steps - 1)
+            phases.append(phase)
+        history = History((*past, *phases))
+        run.check(job, history)
+        return Outcome(theta, run.assumptions, history, _declared(job))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Step size, ball and rounding of a job: public constants only."""
+
+    assumptions: Assumptions
+    step_size: float
+    radius: float
+
+    @classmethod
+    def of(cls, job: Job) -> "_Run":
+        # Clean descent from the origin never leaves the ball of radius M/l2.
+        loss = job.loss
+        radius = getattr(loss, "radius", loss.lipschitz / loss.l2)
+        assumptions = loss.assumptions(radius)
+        return cls(assumptions, 1 / (assumptions.smoothness or 1.0), radius)
+
+    def noisy(
+        self, job: Job, theta: Tensor, steps: int, sigma: float
+    ) -> tuple[Tensor, list[Phase]]:
+        """Noisy steps, the last of them with exact noise."""
+        kernel = self._kernel(job, sigma)
+        normal = normal_source(job.seed)
+        stacked = theta[None]  # one model
+        for index in range(steps - 1):
+            stacked = _finite(kernel.step(stacked, index, normal))
+        last = self._phase(job, 1, sigma)
+        if job.seed is None:
+            center = _finite(kernel.mean(stacked, steps - 1))
+            drawn = release.draw(center.numpy(), last.noise_std, self._grid(job, last.noise_std))
+            stacked = l2_ball(self.radius)(torch.from_numpy(drawn))
+        else:
+            stacked = _finite(kernel.step(stacked, steps - 1, normal))
+        phases = [self._phase(job, steps - 1, sigma)] if steps > 1 else []
+        on_grid = release.rounding_of(self._grid(job, last.noise_std), job.dimension)
+        released = job.observer == "all"
+        return stacked[0], [
+            *phases,
+            replace(last, rounding=last.rounding + on_grid, released=released),
+        ]
+
+    def clean(self, job: Job, theta: Tensor, steps: int) -> tuple[Tensor, Phase]:
+        kernel = self._kernel(job, 0.0)
+        stacked = theta[None]
+        for index in range(steps):
+            stacked = _finite(kernel.step(stacked, index, torch.zeros_like))
+        return stacked[0], self._phase(job, steps, 0.0)
+
+    def steps_needed(self, job: Job, past: tuple[Phase, ...], sigma: float) -> int:
+        """The fewest unlearning steps, at least one, that meet the target."""
+
+        def met(extra: int) -> bool:
+            phases = [] if extra == 0 else [self._phase(job, extra, sigma)]
+            last = self._last(job, sigma)
+            return self._epsilon(job, (*past, *phases, last)) <= job.target.level
+
+        try:
+            return 1 + least_where(met, "no number of unlearning steps suffices")
+        except Refused as error:
+            raise NoCertificate(
+                f"{error} at this sigma; retrain, or fit with more noise"
+            ) from error
+
+    def sigma_needed(self, job: Job, past: tuple[Phase, ...]) -> float:
+        """The least sigma of one noisy step that meets the target."""
+        low, high = -40.0, 40.0
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            met = self._epsilon(job, (*past, self._last(job, math.exp(middle)))) <= job.target.level
+            low, high = (low, middle) if met else (middle, high)
+        return math.exp(high)
+
+    def check(self, job: Job, history: History) -> None:
+        """Raises: NoCertificate: the history misses the target."""
+        found = shift.bound(self.assumptions, history).epsilon(job.target.delta)
+        if found > job.target.level:
+            raise NoCertificate(
+                f"epsilon {found:.4g} is above the target {job.target.level:g}: more was forgotten "
+                "than this model has noise for; retrain, or fit with a larger capacity"
+            )
+
+    def _epsilon(self, job: Job, phases: tuple[Phase, ...]) -> float:
+        return shift.bound(self.assumptions, History(phases)).epsilon(job.target.delta)
+
+    def _last(self, job: Job, sigma: float) -> Phase:
+        phase = self._phase(job, 1, sigma)
+        grid = self._grid(job, phase.noise_std)
+        return replace(phase, rounding=phase.rounding + release.rounding_of(grid, job.dimension))
+
+    def _phase(self, job: Job, steps: int, sigma: float) -> Phase:
+        rows = int(job.keep.sum())
+        return Phase(steps, self.step_size, sigma, rows, rounding=self._rounding(job, sigma))
+
+    def _rounding(self, job: Job, sigma: float) -> float:
+        """One step's error: its gradient's, its own few operations', and its noise's."""
+        rows = job.public + job.private
+        _, features = job.objective.shape
+        gradient = gradient_rounding(
+            job.loss, rows=rows, features=features, divisor=rows, theta_norm=self.radius
+        )
+        noise_std = math.sqrt(2 * self.step_size) * sigma
+        reach = (
+            self.radius
+            + self.step_size * job.loss.lipschitz
+            + 12 * noise_std * math.sqrt(job.dimension)
+        )
+        noise = noise_std * math.sqrt(job.dimension) * NORMAL_ERROR
+        return (self.step_size * gradient + 16 * UNIT * reach + noise) * (1 + 1e-6)
+
+    def _grid(self, job: Job, noise_std: float) -> float:
+        return release.grid_for(std=noise_std, mu=0.1, dimension=job.dimension)
+
+    def _kernel(self, job: Job, sigma: float) -> pngd.Kernel:
+        objective = job.objective
+
+        def gradient(stacked: Tensor, _: int) -> Tensor:
+            return objective.gradient(stacked[0])[None]
+
+        return pngd.build(
+            gradient, step_size=self.step_size, sigma=sigma, project=l2_ball(self.radius)
+        )
+
+
+def _since_deleted(history: History, job: Job) -> tuple[Phase, ...]:
+    """The phases so far, each with what has been deleted from it by now."""
+    left = int(job.keep.sum())
+    return tuple(replace(phase, forgotten=phase.samples - left) for phase in history.phases)
+
+
+def _finite(stacked: Tensor) -> Tensor:
+    if not torch.isfinite(stacked).all():
+        raise NoCertificate("a step produced values that are not finite")
+    return stacked
+
+
+def _declared(job: Job) -> tuple[str, ...]:
+    return () if job.seed is None else ("EXPERIMENT ONLY: the noise is seeded and can be replayed",)

@@ -1,0 +1,138 @@
+"""`residual`: solve to a checked gradient norm, then one exact draw. For observer `final`.
+
+    ||grad F_r(theta)|| <= tol, checked in float64 at the very vector that is noised, with a proven
+    rounding bound u, puts theta within z = (tol + u)/m of the retained objective's minimiser, so
+
+    mu = 2 z / noise_std   against retraining by the same rule            (THEORY 5.1)
+
+In the accountant this is one noisy step with the identity map (c = 1, s = 0) from a distance of
+2 z, the grid's rounding included. Warm start, solver and number of iterations may depend on the
+forgotten records: they only choose a point of that ball, and the draw is fresh.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.bounds import shift
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.history import History, Phase
+from expunge.core import release
+from expunge.losses.linear import LinearLoss
+from expunge.losses.objective import gradient_rounding
+from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.solver import Preconditioner, solve
+
+__all__ = ["Residual", "solution_norm"]
+
+MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pays for the grid
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Args: tolerance: Of the gradient norm; fixed in advance, never chosen by the data."""
+
+    tolerance: float = 1e-9
+    name = "residual"
+
+    def fit(self, job: Job) -> Outcome:
+        """The minimiser itself, without noise."""
+        objective = job.objective
+        preconditioner = Preconditioner.of(objective)
+        theta = solve(
+            objective, job.zeros(), tolerance=self.tolerance / 2, preconditioner=preconditioner
+        )
+        return Outcome(theta, None, None, secret={"theta": theta, **_stored(preconditioner)})
+
+    def forget(self, job: Job, before: Outcome) -> Outcome:
+        """The retained objective's minimiser, warm-started, plus one exact draw."""
+        objective, loss = job.objective, job.loss
+        preconditioner = Preconditioner(before.secret["values"], before.secret["vectors"])
+        theta = solve(
+            objective,
+            before.secret["theta"],
+            tolerance=self.tolerance / 2,
+            preconditioner=preconditioner,
+        )
+        noise_std, grid = self.noise(job)
+        residual = float(objective.gradient(theta).norm())
+        if not (residual <= self.tolerance and float(theta.norm()) <= solution_norm(loss)):
+            raise NoCertificate("the solver's point does not satisfy its own check")
+        released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
+        assumptions, history = self.record(job, noise_std, grid)
+        refreshed = Preconditioner.of(objective)  # the old one knew the forgotten rows
+        return Outcome(
+            released,
+            assumptions,
+            history,
+            declared=(
+                "the phase is the release: the identity map plus one exact draw; initial_distance "
+                "is twice (tolerance + rounding)/ridge, checked in float64 at the noised point",
+                "retained as secret state: the un-noised solution and the rows' Gram matrix, "
+                "computed without the forgotten records",
+            ),
+            secret={"theta": theta, **_stored(refreshed)},
+        )
+
+    def distance(self, job: Job) -> float:
+        """2 (tol + u)/m: between two runs of the same rule. Public constants only."""
+        rows = job.public + job.private
+        _, features = job.objective.shape
+        rounding = gradient_rounding(
+            job.loss, rows=rows, features=features, divisor=rows, theta_norm=solution_norm(job.loss)
+        )
+        return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
+
+    def noise(self, job: Job) -> tuple[float, float]:
+        """(noise_std, grid) that meet the target."""
+        mu = gdp_for_epsilon(job.target.level, job.target.delta)
+        noise_std = self.distance(job) / (mu * MARGIN)
+        grid = release.grid_for(std=noise_std, mu=mu, dimension=job.dimension)
+        return noise_std, grid
+
+    def record(self, job: Job, noise_std: float, grid: float) -> tuple[Assumptions, History]:
+        """The release as the accountant sees it.
+
+        Raises:
+            NoCertificate: the target is missed, which would be a bug.
+        """
+        assumptions = Assumptions(
+            strong_convexity=0.0,
+            smoothness=0.0,
+            lipschitz=job.loss.lipschitz if math.isfinite(job.loss.lipschitz) else 1.0,
+            initial_distance=self.distance(job),
+            marks=dict.fromkeys(
+                ("strong_convexity", "smoothness", "lipschitz", "initial_distance"), "enforced"
+            ),
+        )
+        phase = Phase(
+            steps=1,
+            step_size=0.5,  # so that sigma is the noise std
+            sigma=noise_std,
+            samples=int(job.keep.sum()),
+            rounding=release.rounding_of(grid, job.dimension),
+        )
+        history = History((phase,))
+        if shift.bound(assumptions, history).epsilon(job.target.delta) > job.target.level:
+            raise NoCertificate("the planned noise misses the target")
+        return assumptions, history
+
+
+def solution_norm(loss: LinearLoss) -> float:
+    """||theta*|| <= sqrt(2 F(0)/l2), with F(0) = log C, log 2 or Y^2/2; a little room for theta."""
+    at_zero = float(_value_at_zero(loss))
+    return math.sqrt(2 * at_zero / loss.l2) * 1.01 + 1e-6
+
+
+def _value_at_zero(loss: LinearLoss) -> float:
+    scores = torch.zeros(1, loss.outputs, dtype=torch.float64)
+    worst = getattr(loss, "target_norm", 0)
+    targets = torch.tensor([worst if worst else 0])
+    return float(loss.value(scores, targets)[0])
+
+
+def _stored(preconditioner: Preconditioner) -> dict[str, Tensor]:
+    return {"values": preconditioner.values, "vectors": preconditioner.vectors}

@@ -1,0 +1,34 @@
+"""`retrain`: from scratch on what remains. Exact, epsilon = 0, and the yardstick.
+
+The model after a deletion is a function of the retained records alone: cold start, and a
+preconditioner computed from the retained rows. Protects nobody from an observer of the old model.
+"""
+
+from dataclasses import dataclass
+
+from expunge.accounting.history import History, Phase
+from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.residual import Residual
+
+__all__ = ["Retrain"]
+
+
+@dataclass(frozen=True)
+class Retrain:
+    """Args: tolerance: Of the gradient norm at which training stops."""
+
+    tolerance: float = 1e-9
+    name = "retrain"
+
+    def fit(self, job: Job) -> Outcome:
+        theta = Residual(self.tolerance).fit(job).theta
+        phase = Phase(1, 1.0, 0.0, int(job.keep.sum()))
+        return Outcome(
+            theta,
+            job.loss.assumptions(),
+            History((phase,)),
+            declared=("retrained from scratch on the retained records; the phase stands for it",),
+        )
+
+    def forget(self, job: Job, before: Outcome) -> Outcome:
+        return self.fit(job)

@@ -1,0 +1,157 @@
+"""Minimise a strongly convex objective until its gradient is provably small.
+
+Newton's method with SciPy's conjugate gradients, preconditioned by (kappa G + l2 I)^-1, G the rows'
+Gram matrix and kappa the curvature's share: gradients only near the end, where function values no
+longer resolve anything. If it does not reach the tolerance, L-BFGS takes over from the best point.
+Which solver ran and for how long is nobody's business but the operator's (THEORY 5.1 d).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, cg
+from torch import Tensor
+
+from expunge.losses.objective import Objective
+
+__all__ = ["NotConverged", "Preconditioner", "solve"]
+
+NEWTON_STEPS = 40
+INNER_STEPS = 60
+
+
+class NotConverged(RuntimeError):
+    """No solver reached the tolerance."""
+
+
+@dataclass(frozen=True)
+class Preconditioner:
+    """Eigenvectors of the Gram matrix; secret, because the rows are."""
+
+    values: Tensor  # (features,)
+    vectors: Tensor  # (features, features)
+
+    @classmethod
+    def of(cls, objective: Objective) -> "Preconditioner":
+        return cls(*torch.linalg.eigh(objective.gram()))
+
+    def inverse(self, curvature: float, l2: float) -> Callable[[Tensor], Tensor]:
+        """g -> g (curvature G + l2 I)^-1, row by row."""
+        scale = 1 / (curvature * self.values.clamp_min(0) + l2)
+        return lambda gradient: (gradient @ self.vectors * scale) @ self.vectors.T
+
+
+def solve(
+    objective: Objective,
+    start: Tensor,
+    *,
+    tolerance: float,
+    preconditioner: Preconditioner | None = None,
+) -> Tensor:
+    """A theta with ||gradient|| <= tolerance, as computed in float64.
+
+    Raises:
+        NotConverged: no solver got there.
+    """
+    apply = (
+        (lambda g: g)
+        if preconditioner is None
+        else preconditioner.inverse(_mean_curvature(objective, start), objective.loss.l2)
+    )
+    theta, norm = _newton(objective, start, tolerance, apply)
+    if norm > tolerance:
+        theta = _lbfgs(objective, theta, tolerance)
+        theta, norm = _newton(objective, theta, tolerance, apply)
+    if not norm <= tolerance:
+        raise NotConverged(f"the gradient's norm stayed above the tolerance {tolerance:g}")
+    return theta
+
+
+def _newton(
+    objective: Objective, theta: Tensor, tolerance: float, apply: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, float]:
+    """Damped Newton steps; returns the best point and its gradient norm."""
+    value, gradient = objective.value_and_gradient(theta)
+    norm = float(gradient.norm())
+    for _ in range(NEWTON_STEPS):
+        if norm <= tolerance or not math.isfinite(norm):
+            break
+        # Forcing term: superlinear, and no more digits than the tolerance needs.
+        inner = max(min(0.1, math.sqrt(norm)), 0.3 * tolerance / norm)
+        direction = _newton_direction(objective, theta, gradient, inner, apply)
+        theta, value, gradient = _line_search(objective, theta, value, gradient, direction)
+        reached = float(gradient.norm())
+        if not reached < norm:
+            break
+        norm = reached
+    return theta, norm
+
+
+def _newton_direction(
+    objective: Objective,
+    theta: Tensor,
+    gradient: Tensor,
+    inner: float,
+    apply: Callable[[Tensor], Tensor],
+) -> Tensor:
+    product = objective.hessian_product(theta)
+    shape, size = theta.shape, theta.numel()
+
+    def operator(function: Callable[[Tensor], Tensor]) -> LinearOperator:
+        return LinearOperator(  # pyright: ignore[reportCallIssue]
+            shape=(size, size),
+            matvec=lambda v: function(torch.from_numpy(v).reshape(shape)).numpy().ravel(),  # pyright: ignore[reportCallIssue]
+            dtype=np.dtype(np.float64),  # pyright: ignore[reportCallIssue]
+        )
+
+    solution, _ = cg(
+        operator(product),
+        -gradient.numpy().ravel(),
+        rtol=inner,
+        maxiter=INNER_STEPS,
+        M=operator(apply),
+    )
+    return torch.from_numpy(np.asarray(solution)).reshape(shape)
+
+
+def _line_search(
+    objective: Objective, theta: Tensor, value: float, gradient: Tensor, direction: Tensor
+) -> tuple[Tensor, float, Tensor]:
+    """Halve the step until value or gradient falls; near the end only the gradient can tell."""
+    slope, norm = float((gradient * direction).sum()), float(gradient.norm())
+    step = 1.0
+    while True:
+        moved = theta + step * direction
+        new_value, new_gradient = objective.value_and_gradient(moved)
+        fell = new_value <= value + 1e-4 * step * slope
+        if fell or float(new_gradient.norm()) < 0.9 * norm or step < 1e-6:
+            return moved, new_value, new_gradient
+        step /= 2
+
+
+def _lbfgs(objective: Objective, theta: Tensor, tolerance: float) -> Tensor:
+    def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = objective.value_and_gradient(torch.from_numpy(flat).reshape(theta.shape))
+        return value, gradient.numpy().ravel()
+
+    found = minimize(
+        evaluate,
+        theta.numpy().ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 2000, "ftol": 0.0, "gtol": tolerance / math.sqrt(theta.numel())},
+    )
+    return torch.from_numpy(np.asarray(found.x)).reshape(theta.shape)
+
+
+def _mean_curvature(objective: Objective, theta: Tensor) -> float:
+    """The loss's curvature at theta along its first output, averaged over the first rows."""
+    rows, _ = next(iter(objective.chunks()))
+    scores = rows @ theta.T
+    probe = torch.zeros_like(scores)
+    probe[:, 0] = 1
+    return float((objective.loss.residual_derivative(scores, probe) * probe).sum() / len(rows))
