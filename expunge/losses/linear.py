@@ -34,6 +34,10 @@ class LinearLoss(Protocol):
     @property
     def curvature(self) -> float: ...
 
+    def gradient_bound(self, theta_norm: float) -> float:
+        """A bound on every row's gradient for ||theta|| <= theta_norm; at most `lipschitz`."""
+        ...
+
     def value(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Loss of each row: scores (..., rows, outputs), targets (rows,) -> (..., rows)."""
         ...

@@ -32,6 +32,9 @@ class Logistic:
     def curvature(self) -> float:
         return self.row_norm**2 / 4
 
+    def gradient_bound(self, theta_norm: float) -> float:
+        return self.lipschitz
+
     def value(self, scores: Tensor, targets: Tensor) -> Tensor:
         signed = torch.where(targets > 0, scores[..., 0], -scores[..., 0])
         return torch.nn.functional.softplus(-signed)

@@ -119,7 +119,7 @@ def gradient_rounding(
 
     chunks = -(-rows // CHUNK)
     share = rows / divisor
-    steepest = loss.lipschitz  # bounds ||r_i|| ||x_i||
+    steepest = loss.gradient_bound(theta_norm)  # bounds ||r_i|| ||x_i||
     scores = g(features + 2) * loss.row_norm * theta_norm
     residuals = (scores + 16 * UNIT * (1 + steepest / loss.row_norm)) * loss.row_norm
     summation = g(min(CHUNK, rows) + chunks + 2) * steepest

@@ -36,6 +36,9 @@ class Softmax:
     def curvature(self) -> float:
         return self.row_norm**2 / 2
 
+    def gradient_bound(self, theta_norm: float) -> float:
+        return self.lipschitz
+
     def value(self, scores: Tensor, targets: Tensor) -> Tensor:
         index = targets.expand(scores.shape[:-1])[..., None]
         return scores.logsumexp(-1) - scores.gather(-1, index)[..., 0]

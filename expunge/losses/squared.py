@@ -31,7 +31,10 @@ class Squared:
 
     @property
     def lipschitz(self) -> float:
-        return self.row_norm * (self.row_norm * self.radius + self.target_norm)
+        return self.gradient_bound(self.radius)
+
+    def gradient_bound(self, theta_norm: float) -> float:
+        return self.row_norm * (self.row_norm * min(theta_norm, self.radius) + self.target_norm)
 
     @property
     def curvature(self) -> float:

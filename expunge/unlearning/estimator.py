@@ -23,21 +23,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate, issue
 from expunge.accounting.history import History
+from expunge.accounting.strategies import Strategy as Price
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
+from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 
-__all__ = ["CertifiedClassifier", "CertifiedRegressor", "Strategy"]
+__all__ = ["CertifiedClassifier", "CertifiedRegressor"]
 
-Strategy = Residual | Langevin | NoiseFirst | Retrain
 STRATEGIES: dict[str, Strategy] = {
     s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
 }
-FINAL_ONLY = "its base model carries no noise, so it protects nobody from an observer of that model"
 
 
 class _Certified(BaseEstimator):
@@ -114,6 +114,13 @@ class _Certified(BaseEstimator):
         self._fingerprint = self._digest()
         return certificate
 
+    def plan(self, forget: int) -> list[Price]:
+        """Every strategy, priced for forgetting so many records, those that can be taken first."""
+        check_is_fitted(self)
+        if not 0 < forget <= self._job.private:
+            raise ValueError(f"forget: {forget} of {self._job.private} private records")
+        return prices(self._job, forget)
+
     def _fit(
         self,
         private: np.ndarray,
@@ -184,14 +191,14 @@ class _Certified(BaseEstimator):
         """The named strategy, or for `auto` the cheapest that is sound for the observer."""
         chosen = self.strategy
         if chosen == "auto":
-            return Langevin() if self.observer == "all" else Residual()
+            return cheapest(self._job, max(1, self._job.private // 10))
         if isinstance(chosen, str):
             if chosen not in STRATEGIES:
                 names = ", ".join(["auto", *STRATEGIES])
                 raise ValueError(f"strategy: {chosen!r} is not one of {names}")
             chosen = STRATEGIES[chosen]
         if self.observer == "all" and not isinstance(chosen, Langevin):
-            raise ValueError(f"strategy: {chosen.name} is for observer 'final': {FINAL_ONLY}")
+            raise ValueError(f"strategy: {chosen.name} is for observer 'final': {EXPOSED}")
         return chosen
 
     def _checked_ids(self, ids: Any, count: int) -> dict[Any, int]:

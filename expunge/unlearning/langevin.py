@@ -28,7 +28,7 @@ from expunge.losses.objective import UNIT, gradient_rounding
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 
-__all__ = ["Langevin", "NoiseFirst"]
+__all__ = ["Langevin", "NoiseFirst", "setting_of"]
 
 MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
 
@@ -70,16 +70,8 @@ class Langevin:
     def chosen_sigma(self, job: Job) -> float:
         if self.sigma is not None:
             return self.sigma
-        run = _Run.of(job)
         forget = max(1, math.ceil(self.capacity * job.private))
-        setting = Setting(
-            run.assumptions,
-            private=job.private,
-            public=job.public,
-            forget=min(forget, job.private + job.public - 1),
-            step_size=run.step_size,
-            learn_steps=self.learn_steps,
-        )
+        setting = setting_of(job, self.learn_steps, forget)
         target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
         steps = 0 if job.observer == "all" else max(1, self.learn_steps // 10)
         return smallest_sigma(setting, target, unlearn_steps=steps)
@@ -231,6 +223,20 @@ class _Run:
         return pngd.build(
             gradient, step_size=self.step_size, sigma=sigma, project=l2_ball(self.radius)
         )
+
+
+def setting_of(job: Job, learn_steps: int, forget: int) -> Setting:
+    """The job as a planning problem: counts and public constants only."""
+    run = _Run.of(job)
+    return Setting(
+        run.assumptions,
+        private=job.private,
+        public=job.public,
+        forget=min(forget, job.private + job.public - 1),
+        step_size=run.step_size,
+        learn_steps=learn_steps,
+        observer=job.observer,
+    )
 
 
 def _since_deleted(history: History, job: Job) -> tuple[Phase, ...]:

@@ -102,7 +102,7 @@ class Residual:
         assumptions = Assumptions(
             strong_convexity=0.0,
             smoothness=0.0,
-            lipschitz=job.loss.lipschitz if math.isfinite(job.loss.lipschitz) else 1.0,
+            lipschitz=job.loss.gradient_bound(solution_norm(job.loss)),
             initial_distance=self.distance(job),
             marks=dict.fromkeys(
                 ("strong_convexity", "smoothness", "lipschitz", "initial_distance"), "enforced"

@@ -1,0 +1,91 @@
+"""Which strategy: every one priced for a job, and the cheapest sound one for `auto`.
+
+Prices are in passes over the records, known for noisy descent and typical for solvers (Newton's
+method warm-started after a deletion, or cold); noise is what is left in the released model's
+flattest direction. Nothing here looks at the records' content.
+"""
+
+import math
+from dataclasses import replace
+
+from expunge.accounting.calibration import EpsilonDelta, Setting, smallest_sigma
+from expunge.accounting.refusal import Refused
+from expunge.accounting.strategies import Strategy as Price
+from expunge.accounting.strategies import priced
+from expunge.unlearning.job import Job
+from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.retrain import Retrain
+
+__all__ = ["COLD_PASSES", "WARM_PASSES", "Strategy", "cheapest", "prices"]
+
+Strategy = Residual | Langevin | NoiseFirst | Retrain
+
+WARM_PASSES = 16  # of a warm-started solve after deleting up to 10 %
+COLD_PASSES = 24  # of a solve from zero
+EXPOSED = "its base model carries no noise, so it protects nobody from an observer of that model"
+
+
+def prices(job: Job, forget: int) -> list[Price]:
+    """Every strategy for forgetting so many records; those that can be taken first, by cost."""
+    langevin, noise_first = Langevin(), NoiseFirst()
+    rows = {price.name: price for price in _descent_prices(job, forget, langevin, noise_first)}
+    noise_std, _ = Residual().noise(job)
+    exposed = EXPOSED if job.observer == "all" else None
+    rows["residual"] = Price(
+        name="residual",
+        steps=WARM_PASSES,
+        cost_of_retraining=WARM_PASSES / COLD_PASSES,
+        epsilon=None if exposed else job.target.level,
+        sigma=None,
+        release_noise_std=noise_std,
+        guarantee="shift",
+        excluded=exposed,
+    )
+    rows["retrain"] = replace(rows["retrain"], steps=COLD_PASSES, excluded=exposed)
+    return sorted(rows.values(), key=lambda p: (p.excluded is not None, p.steps or 0))
+
+
+def cheapest(job: Job, forget: int) -> Strategy:
+    """What `auto` takes.
+
+    Raises:
+        ValueError: no strategy is sound for this observer and target.
+    """
+    made = {s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())}
+    for price in prices(job, forget):
+        if price.excluded is None:
+            return made[price.name]
+    raise ValueError("strategy: none is sound for this observer at this target")
+
+
+def _descent_prices(
+    job: Job, forget: int, langevin: Langevin, noise_first: NoiseFirst
+) -> list[Price]:
+    """langevin, noise_first and retrain by the accountant; squared losses may lack a ball."""
+    if not math.isfinite(job.loss.lipschitz):
+        why = "needs a bounded gradient: give a radius"
+        return [
+            Price(name, None, None, None, None, None, "shift", why)
+            for name in ("langevin", "noise_first", "retrain")
+        ]
+    setting = setting_of(job, langevin.learn_steps, forget)
+    steps = noise_first.unlearn_steps
+    met, sigma, epsilon = True, None, job.target.level
+    try:
+        target = EpsilonDelta(job.target.level, job.target.delta)
+        taken = 0 if job.observer == "all" else steps
+        sigma = smallest_sigma(setting, target, unlearn_steps=taken)
+    except Refused:
+        met = False
+    return priced(setting, job.target, sigma=sigma, unlearn_steps=steps, epsilon=epsilon, met=met)
+
+
+def public_data_pays(job: Job, forget: int) -> tuple[float, float]:
+    """sigma that observer `all` needs without and with the public records."""
+    setting = setting_of(job, Langevin().learn_steps, forget)
+    alone: Setting = replace(setting, public=0, forget=min(forget, setting.private - 1))
+    return (
+        smallest_sigma(alone, job.target, unlearn_steps=0),
+        smallest_sigma(setting, job.target, unlearn_steps=0),
+    )
