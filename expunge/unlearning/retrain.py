@@ -6,9 +6,10 @@ preconditioner computed from the retained rows. Protects nobody from an observer
 
 from dataclasses import dataclass
 
+from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.unlearning.job import Job, Outcome
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.residual import Residual, solution_norm
 
 __all__ = ["Retrain"]
 
@@ -22,10 +23,19 @@ class Retrain:
 
     def fit(self, job: Job) -> Outcome:
         theta = Residual(self.tolerance).fit(job).theta
-        phase = Phase(1, 1.0, 0.0, int(job.keep.sum()))
+        phase = Phase(1, 1 / (job.loss.curvature + job.loss.l2), 0.0, int(job.keep.sum()))
+        loss = job.loss
+        names = ("strong_convexity", "smoothness", "lipschitz", "weight_decay")
+        assumptions = Assumptions(
+            strong_convexity=loss.l2,
+            smoothness=loss.curvature + loss.l2,
+            lipschitz=loss.gradient_bound(solution_norm(loss)),
+            weight_decay=loss.l2,
+            marks=dict.fromkeys(names, "enforced"),
+        )
         return Outcome(
             theta,
-            job.loss.assumptions(),
+            assumptions,
             History((phase,)),
             declared=("retrained from scratch on the retained records; the phase stands for it",),
         )
