@@ -2,7 +2,8 @@
 
     F(theta) = (1/nbar) sum_i loss(theta x_i, y_i) + (l2/2) ||theta - center||^2
 
-Memory beyond the data is one chunk's scores and its float64 rows. Everything is float64.
+Memory beyond the data is one chunk's scores and its float64 rows. Values and gradients are
+float64; Hessian products and Gram matrices, which only steer solvers, are as precise as the rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from expunge.losses.linear import LinearLoss
 
 __all__ = ["Objective", "gradient_rounding"]
 
-CHUNK = 4096
+CHUNK = 1024
 UNIT = 2.0**-53
 
 
@@ -48,53 +49,71 @@ class Objective:
         """Of theta: (outputs, features)."""
         return self.loss.outputs, self.features.shape[1]
 
-    def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def chunks(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Rows as they are stored, a chunk at a time, with 1 for those present; None: all are.
+
+        Absent rows are multiplied by an exact 0, so sums do not depend on what is in them.
+        """
         for start in range(0, len(self.features), CHUNK):
             rows = slice(start, start + CHUNK)
-            if self.keep is None:
-                yield self.features[rows].double(), self.targets[rows]
-            elif (keep := self.keep[rows]).any():
-                yield self.features[rows][keep].double(), self.targets[rows][keep]
+            keep = None if self.keep is None else self.keep[rows]
+            present = None if keep is None or keep.all() else keep.double()
+            yield self.features[rows], self.targets[rows], present
 
     def gradient(self, theta: Tensor) -> Tensor:
         """Gradient at theta (outputs, features), float64."""
         total = torch.zeros_like(theta)
-        for rows, targets in self.chunks():
-            total += self.loss.residual(rows @ theta.T, targets).T @ rows
+        for stored, targets, present in self.chunks():
+            rows = stored.double()
+            residual = self.loss.residual(rows @ theta.T, targets)
+            total += _present(residual, present).T @ rows
         return total / self.nbar + self.loss.l2 * self._offset(theta)
 
     def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
         value, total = 0.0, torch.zeros_like(theta)
-        for rows, targets in self.chunks():
+        for stored, targets, present in self.chunks():
+            rows = stored.double()
             scores = rows @ theta.T
-            value += float(self.loss.value(scores, targets).sum())
-            total += self.loss.residual(scores, targets).T @ rows
+            value += float(_present(self.loss.value(scores, targets), present).sum())
+            total += _present(self.loss.residual(scores, targets), present).T @ rows
         offset = self._offset(theta)
         value = value / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
         return value, total / self.nbar + self.loss.l2 * offset
 
     def hessian_product(self, theta: Tensor) -> Callable[[Tensor], Tensor]:
-        """v -> F''(theta) v, by the derivative of the residuals along v."""
+        """v -> F''(theta) v in the rows' own precision: only ever a direction to try."""
+        at = theta.to(self.features.dtype)
 
         def product(direction: Tensor) -> Tensor:
-            total = torch.zeros_like(theta)
-            for rows, _ in self.chunks():
-                scores, moved = rows @ theta.T, rows @ direction.T
-                total += self.loss.residual_derivative(scores, moved).T @ rows
+            total, along = torch.zeros_like(theta), direction.to(at.dtype)
+            for rows, _, present in self.chunks():
+                scores, moved = rows @ at.T, rows @ along.T
+                derivative = self.loss.residual_derivative(scores, moved)
+                total += _present(derivative, present).T @ rows
             return total / self.nbar + self.loss.l2 * direction
 
         return product
 
-    def gram(self) -> Tensor:
-        """(1/nbar) sum x x', (features, features)."""
+    def gram(self, most_rows: int = 24_576) -> Tensor:
+        """Mean of x x' over evenly spread chunks of rows, in the rows' own precision."""
         features = self.features.shape[1]
-        total = torch.zeros(features, features, dtype=torch.float64)
-        for rows, _ in self.chunks():
-            total += rows.T @ rows
-        return total / self.nbar
+        total, seen = torch.zeros(features, features, dtype=torch.float64), 0
+        every = max(1, len(self.features) // most_rows)
+        for i, (rows, _, present) in enumerate(self.chunks()):
+            if i % every == 0:
+                total += _present(rows, present).T @ rows
+                seen += len(rows) if present is None else int(present.sum())
+        return total / max(seen, 1)
 
     def _offset(self, theta: Tensor) -> Tensor:
         return theta if self.center is None else theta - self.center
+
+
+def _present(values: Tensor, present: Tensor | None) -> Tensor:
+    if present is None:
+        return values
+    shaped = present if values.dim() == 1 else present[:, None]
+    return values * shaped.to(values.dtype)
 
 
 def gradient_rounding(

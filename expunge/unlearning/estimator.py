@@ -130,7 +130,10 @@ class _Certified(BaseEstimator):
     ) -> None:
         self._check_parameters()
         bound = self._row_norm(public[0])
-        features = np.concatenate([bounded_rows(public[0], bound), bounded_rows(private, bound)])
+        count = len(public[0])
+        features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
+        bounded_rows(public[0], bound, out=features[:count])
+        bounded_rows(private, bound, out=features[count:])
         self._loss = self._make_loss(bound)
         self._ids = self._checked_ids(ids, len(private))
         self._job = Job(
@@ -231,7 +234,7 @@ class _Certified(BaseEstimator):
 
     def _digest(self) -> bytes:
         """Of the stored rows, to notice changes; never published."""
-        digest = hashlib.blake2b()
+        digest = hashlib.sha256()
         for tensor in (self._job.features, self._job.targets, self._job.keep):
             digest.update(tensor.numpy().data)
         return digest.digest()
