@@ -33,7 +33,7 @@ class Objective:
     features: Tensor
     targets: Tensor
     keep: Tensor | None = None
-    divisor: int | None = None
+    divisor: float | None = None
     center: Tensor | None = None
 
     @property
@@ -41,7 +41,7 @@ class Objective:
         return len(self.features) if self.keep is None else int(self.keep.sum())
 
     @property
-    def nbar(self) -> int:
+    def nbar(self) -> float:
         return self.rows if self.divisor is None else self.divisor
 
     @property
@@ -117,7 +117,7 @@ def _present(values: Tensor, present: Tensor | None) -> Tensor:
 
 
 def gradient_rounding(
-    loss: LinearLoss, *, rows: int, features: int, divisor: int, theta_norm: float
+    loss: LinearLoss, *, rows: int, features: int, divisor: float, theta_norm: float
 ) -> float:
     """A bound on the Euclidean error of `Objective.gradient` for ||theta|| <= theta_norm.
 

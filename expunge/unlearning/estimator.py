@@ -27,11 +27,13 @@ from expunge.accounting.strategies import Strategy as Price
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
+from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.solver import solve
 
 __all__ = ["CertifiedClassifier", "CertifiedRegressor"]
 
@@ -51,6 +53,7 @@ class _Certified(BaseEstimator):
         observer: Literal["final", "all"] = "final",
         l2: float = 1e-2,
         row_norm: float | Literal["public"] = 1.0,
+        reference: Literal["zero", "start", "center"] = "zero",
         released: bool = True,
         random_state: int | None = None,
     ) -> None:
@@ -60,6 +63,7 @@ class _Certified(BaseEstimator):
         self.observer = observer
         self.l2 = l2
         self.row_norm = row_norm
+        self.reference = reference
         self.released = released
         self.random_state = random_state
 
@@ -104,7 +108,9 @@ class _Certified(BaseEstimator):
         keep[rows] = False
         if not keep.any():
             raise ValueError("forget: no record would remain, so there is no comparator")
-        job = replace(self._job, keep=keep)
+        left = self._job.left.clone()
+        left[rows] = int(left.max()) + 1
+        job = replace(self._job, keep=keep, left=left)
         outcome = self._chosen.forget(job, self._outcome)
         certificate = self._issued(job, outcome)
         # Everything succeeded: only now does anything change.
@@ -141,12 +147,15 @@ class _Certified(BaseEstimator):
             features=torch.from_numpy(features),
             targets=torch.from_numpy(np.concatenate([public[1], targets])),
             keep=torch.ones(len(features), dtype=torch.bool),
+            left=torch.zeros(len(features), dtype=torch.int64),
+            keys=keys_of([*(("public", i) for i in range(count)), *self._ids]),
             public=len(public[0]),
             private=len(private),
             target=EpsilonDelta(self.epsilon, self.delta),
             observer="all" if self.observer == "all" else "final",
             seed=self.random_state if isinstance(self.random_state, int) else None,
         )
+        self._job = self._with_reference(self._job)
         self._chosen = self._choose()
         self._outcome = self._chosen.fit(self._job)
         self._certificate = None
@@ -189,6 +198,19 @@ class _Certified(BaseEstimator):
         if not len(public):
             raise ValueError("row_norm='public' needs public records; give a number instead")
         return public_row_norm(public)
+
+    def _with_reference(self, job: Job) -> Job:
+        """The job with the public records' minimiser where `reference` wants it."""
+        if self.reference == "zero":
+            return job
+        if self.reference not in ("start", "center"):
+            raise ValueError(f"reference: {self.reference!r} must be 'zero', 'start' or 'center'")
+        if not job.public:
+            raise ValueError(f"reference={self.reference!r} needs public records")
+        found = solve(job.public_objective, job.origin, tolerance=1e-8)
+        return replace(
+            job, start=found, center=found.clone() if self.reference == "center" else None
+        )
 
     def _choose(self) -> Strategy:
         """The named strategy, or for `auto` the cheapest that is sound for the observer."""
@@ -274,6 +296,9 @@ class CertifiedClassifier(ClassifierMixin, _Certified):
         row_norm: B; rows above it are scaled down to it. "public" takes it from public rows.
         classes: All labels that may occur. None takes the public labels, or else those of y,
             and the certificate then says that it is conditional on the label set.
+        reference: What the public records' own minimiser is used for: nothing ("zero"), where
+            training starts ("start"), or also what the ridge pulls towards ("center"). Public
+            records never leave, so all three are certified alike.
         released: Whether fitted models leave the house; if so a certificate for observer
             "final" says that they are not covered.
         random_state: None draws from the operating system; an integer makes runs repeatable
@@ -289,10 +314,13 @@ class CertifiedClassifier(ClassifierMixin, _Certified):
         l2: float = 1e-2,
         row_norm: float | Literal["public"] = 1.0,
         classes: Sequence[Any] | None = None,
+        reference: Literal["zero", "start", "center"] = "zero",
         released: bool = True,
         random_state: int | None = None,
     ) -> None:
-        super().__init__(epsilon, delta, strategy, observer, l2, row_norm, released, random_state)
+        super().__init__(
+            epsilon, delta, strategy, observer, l2, row_norm, reference, released, random_state
+        )
         self.classes = classes
 
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
@@ -363,10 +391,13 @@ class CertifiedRegressor(RegressorMixin, _Certified):
         row_norm: float | Literal["public"] = 1.0,
         target_norm: float = 1.0,
         radius: float = np.inf,
+        reference: Literal["zero", "start", "center"] = "zero",
         released: bool = True,
         random_state: int | None = None,
     ) -> None:
-        super().__init__(epsilon, delta, strategy, observer, l2, row_norm, released, random_state)
+        super().__init__(
+            epsilon, delta, strategy, observer, l2, row_norm, reference, released, random_state
+        )
         self.target_norm = target_norm
         self.radius = radius
 

@@ -21,6 +21,7 @@ from torch import Tensor
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.document import AccountRequest
+from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.estimator import (
     STRATEGIES,
@@ -28,6 +29,8 @@ from expunge.unlearning.estimator import (
     CertifiedRegressor,
 )
 from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.langevin import Langevin
+from expunge.unlearning.schemes import SCHEMES
 
 __all__ = ["load", "save"]
 
@@ -45,7 +48,9 @@ def save(estimator: Estimator, folder: str | Path) -> None:
         job, outcome = estimator._job, estimator._outcome
         (fresh / "estimator.json").write_text(json.dumps(_document(estimator), indent=1) + "\n")
         save_file({"theta": outcome.theta.contiguous()}, fresh / "model.safetensors")
-        rows = {"features": job.features, "targets": job.targets, "keep": job.keep}
+        rows = {"features": job.features, "targets": job.targets, "left": job.left}
+        public = {n: v for n, v in (("start", job.start), ("center", job.center)) if v is not None}
+        rows |= {f"public.{name}": value for name, value in public.items()}
         secret = {f"secret.{name}": value for name, value in outcome.secret.items()}
         save_file(
             {n: v.contiguous() for n, v in (rows | secret).items()}, fresh / "secret.safetensors"
@@ -113,6 +118,7 @@ def _document(estimator: Estimator) -> dict[str, Any]:
         "public": estimator._job.public,
         "private": estimator._job.private,
         "ids": list(estimator._ids),
+        "rounds": list(estimator._outcome.rounds),
         "declared": list(estimator._outcome.declared),
         "account": _account(estimator._outcome),
         "certificate": None if certificate is None else certificate.canonical(),
@@ -136,12 +142,16 @@ def _restore(
         loss=estimator._loss,
         features=secret["features"],
         targets=secret["targets"],
-        keep=secret["keep"],
+        keep=secret["left"] == 0,
+        left=secret["left"],
+        keys=keys_of([*(("public", i) for i in range(document["public"])), *document["ids"]]),
         public=document["public"],
         private=document["private"],
         target=EpsilonDelta(estimator.epsilon, estimator.delta),
         observer=estimator.observer,
         seed=estimator.random_state,
+        start=secret.get("public.start"),
+        center=secret.get("public.center"),
     )
     estimator._chosen = _strategy(document["chosen"])
     account = document["account"]
@@ -151,6 +161,7 @@ def _restore(
         assumptions,
         history,
         tuple(document["declared"]),
+        tuple(document["rounds"]),
         {n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")},
     )
     text = document["certificate"]
@@ -159,13 +170,21 @@ def _restore(
 
 
 def _described(strategy: str | Strategy) -> Any:
-    return strategy if isinstance(strategy, str) else {"name": strategy.name, **asdict(strategy)}
+    if isinstance(strategy, str):
+        return strategy
+    described = {"name": strategy.name, **asdict(strategy)}
+    if isinstance(strategy, Langevin):
+        described["scheme"] = {"kind": type(strategy.scheme).__name__, **described["scheme"]}
+    return described
 
 
 def _strategy(described: Any) -> Any:
     if isinstance(described, str):
         return described
     settings = {key: value for key, value in described.items() if key != "name"}
+    if "scheme" in settings:
+        scheme = dict(settings["scheme"])
+        settings["scheme"] = SCHEMES[scheme.pop("kind")](**scheme)
     return replace(STRATEGIES[described["name"]], **settings)
 
 

@@ -28,24 +28,37 @@ class Job:
     """Args:
     features, targets: All rows, public ones first; rows of forgotten records are zeroed.
     keep: (rows,) which are still there.
+    left: (rows,) the request, counted from 1, at which a record left; 0 for those still there.
+    keys: (rows,) 64-bit keys of the records' ids, for batches.
     public: How many of the rows are public.
     private: How many private rows there were at fit.
     seed: None draws from the operating system; an integer is for experiments only.
+    start: Where descent begins: the origin, or the public records' own minimiser.
+    center: What the ridge pulls towards: the origin, or that minimiser.
     """
 
     loss: LinearLoss
     features: Tensor
     targets: Tensor
     keep: Tensor
+    left: Tensor
+    keys: Tensor
     public: int
     private: int
     target: EpsilonDelta
     observer: Observer
     seed: int | None = None
+    start: Tensor | None = None
+    center: Tensor | None = None
 
     @property
     def objective(self) -> Objective:
-        return Objective(self.loss, self.features, self.targets, self.keep)
+        return Objective(self.loss, self.features, self.targets, self.keep, center=self.center)
+
+    @property
+    def public_objective(self) -> Objective:
+        """Of the public records alone: whatever comes from it never has to be forgotten."""
+        return Objective(self.loss, self.features[: self.public], self.targets[: self.public])
 
     @property
     def dimension(self) -> int:
@@ -57,8 +70,17 @@ class Job:
         """Private rows that are gone since fit."""
         return self.public + self.private - int(self.keep.sum())
 
-    def zeros(self) -> Tensor:
+    @property
+    def origin(self) -> Tensor:
+        """The ridge's center."""
+        if self.center is not None:
+            return self.center
         return torch.zeros(*self.objective.shape, dtype=torch.float64)
+
+    @property
+    def beginning(self) -> Tensor:
+        """Where descent begins."""
+        return self.origin if self.start is None else self.start
 
 
 @dataclass(frozen=True)
@@ -69,6 +91,7 @@ class Outcome:
         theta: (outputs, features) float64; what predictions use.
         assumptions, history: What the certificate is a function of; None before any deletion
             where the model carries no noise.
+        rounds: For each phase, how many requests had been honoured before it.
         declared: Lines for the certificate about what the history cannot say.
         secret: Never released, never published: un-noised solutions and the like.
     """
@@ -77,4 +100,5 @@ class Outcome:
     assumptions: Assumptions | None
     history: History | None
     declared: tuple[str, ...] = ()
+    rounds: tuple[int, ...] = ()
     secret: dict[str, Tensor] = field(default_factory=dict)

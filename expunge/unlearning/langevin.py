@@ -10,7 +10,8 @@ and targets only, never of the records' content.
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -27,6 +28,7 @@ from expunge.core.randomness import NORMAL_ERROR, normal_source
 from expunge.losses.objective import UNIT, gradient_rounding
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.schemes import FullBatch, Scheme
 
 __all__ = ["Langevin", "NoiseFirst", "setting_of"]
 
@@ -39,33 +41,33 @@ class Langevin:
     learn_steps: T.
     sigma: The paper's sigma; None takes the least that honours `capacity` within T/10 steps.
     capacity: Share of the private records that may be forgotten in all.
+    scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
     """
 
     learn_steps: int = 500
     sigma: float | None = None
     capacity: float = 0.1
+    scheme: Scheme = field(default_factory=FullBatch)
     name = "langevin"
 
     def fit(self, job: Job) -> Outcome:
-        run = _Run.of(job)
+        run = _Run.of(job, self.scheme)
         sigma = self.chosen_sigma(job)
-        theta, phases = run.noisy(job, job.zeros(), self.learn_steps, sigma)
-        return Outcome(theta, run.assumptions, History(tuple(phases)), _declared(job))
+        theta, phases = run.noisy(job, job.beginning, self.learn_steps, sigma)
+        return run.outcome(job, theta, phases, (0,) * len(phases))
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
         assert before.history is not None
-        run, past = _Run.of(job), _since_deleted(before.history, job)
+        run = _Run.of(job, self.scheme, before)
         sigma = before.history.phases[0].sigma
-        extra = 1 if job.observer == "all" else run.steps_needed(job, past, sigma)
+        extra = 1 if job.observer == "all" else run.steps_needed(job, sigma)
         if extra >= self.learn_steps:
             raise NoCertificate(
                 f"{extra} unlearning steps would be needed, {self.learn_steps} retrain; "
                 "use strategy='retrain' for this request, or fit with a larger sigma or capacity"
             )
         theta, phases = run.noisy(job, before.theta, extra, sigma)
-        history = History((*past, *phases))
-        run.check(job, history)
-        return Outcome(theta, run.assumptions, history, _declared(job))
+        return run.checked(job, theta, phases, before)
 
     def chosen_sigma(self, job: Job) -> float:
         if self.sigma is not None:
@@ -87,76 +89,101 @@ class NoiseFirst:
 
     def fit(self, job: Job) -> Outcome:
         run = _Run.of(job)
-        theta, phase = run.clean(job, job.zeros(), self.learn_steps)
-        return Outcome(theta, run.assumptions, History((phase,)), _declared(job))
+        theta, phase = run.clean(job, job.beginning, self.learn_steps, 0)
+        return run.outcome(job, theta, [phase], (0,))
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
-        assert before.history is not None
-        run, past = _Run.of(job), _since_deleted(before.history, job)
-        sigma = run.sigma_needed(job, past)
-        theta, phases = run.noisy(job, before.theta, 1, sigma)
+        run = _Run.of(job, before=before)
+        theta, phases = run.noisy(job, before.theta, 1, run.sigma_needed(job))
         if self.unlearn_steps > 1:
-            theta, phase = run.clean(job, theta, self.unlearn_steps - 1)
+            theta, phase = run.clean(job, theta, self.unlearn_steps - 1, run.done + 1)
             phases.append(phase)
-        history = History((*past, *phases))
-        run.check(job, history)
-        return Outcome(theta, run.assumptions, history, _declared(job))
+        return run.checked(job, theta, phases, before)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Step size, ball and rounding of a job: public constants only."""
+    """Step size, ball, rounding and past of a job: public constants and counts only."""
 
     assumptions: Assumptions
     step_size: float
     radius: float
+    scheme: Scheme
+    past: tuple[Phase, ...]
 
     @classmethod
-    def of(cls, job: Job) -> "_Run":
-        # Clean descent from the origin never leaves the ball of radius M/l2.
-        loss = job.loss
+    def of(cls, job: Job, scheme: Scheme | None = None, before: Outcome | None = None) -> "_Run":
+        # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.
+        loss, scheme = job.loss, scheme or FullBatch()
         radius = getattr(loss, "radius", loss.lipschitz / loss.l2)
+        radius = max(radius, float((job.beginning - job.origin).norm()))
         assumptions = loss.assumptions(radius)
-        return cls(assumptions, 1 / (assumptions.smoothness or 1.0), radius)
+        past = () if before is None else _since_deleted(job, scheme, before)
+        return cls(assumptions, 1 / (assumptions.smoothness or 1.0), radius, scheme, past)
+
+    @property
+    def done(self) -> int:
+        """Steps so far."""
+        return sum(phase.steps for phase in self.past)
+
+    def history(self, job: Job, phases: Sequence[Phase]) -> History:
+        count = job.public + job.private if self.scheme.normaliser == "fixed" else None
+        return History((*self.past, *phases), self.scheme.normaliser, count)
+
+    def outcome(
+        self, job: Job, theta: Tensor, phases: Sequence[Phase], rounds: tuple[int, ...]
+    ) -> Outcome:
+        return Outcome(
+            theta, self.assumptions, self.history(job, phases), _declared(job), rounds=rounds
+        )
+
+    def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
+        """Raises: NoCertificate: the history misses the target."""
+        found = self._epsilon(job, phases)
+        if found > job.target.level:
+            raise NoCertificate(
+                f"epsilon {found:.4g} is above the target {job.target.level:g}: more was forgotten "
+                "than this model has noise for; retrain, or fit with a larger capacity"
+            )
+        request = int(job.left.max())
+        return self.outcome(job, theta, phases, (*before.rounds, *(request,) * len(phases)))
 
     def noisy(
         self, job: Job, theta: Tensor, steps: int, sigma: float
     ) -> tuple[Tensor, list[Phase]]:
-        """Noisy steps, the last of them with exact noise."""
-        kernel = self._kernel(job, sigma)
+        """Noisy steps, the last of them, a phase of its own, with exact noise."""
         normal = normal_source(job.seed)
-        stacked = theta[None]  # one model
+        stacked = (theta - job.origin)[None]  # one model, seen from the ridge's center
+        kernel = self._kernel(job, sigma, self.done)
         for index in range(steps - 1):
             stacked = _finite(kernel.step(stacked, index, normal))
-        last = self._phase(job, 1, sigma)
+        kernel = self._kernel(job, sigma, self.done + steps - 1)
+        noise_std = math.sqrt(2 * self.step_size) * sigma
         if job.seed is None:
-            center = _finite(kernel.mean(stacked, steps - 1))
-            drawn = release.draw(center.numpy(), last.noise_std, self._grid(job, last.noise_std))
+            center = _finite(kernel.mean(stacked, 0))
+            drawn = release.draw(center.numpy(), noise_std, self._grid(job, noise_std))
             stacked = l2_ball(self.radius)(torch.from_numpy(drawn))
         else:
-            stacked = _finite(kernel.step(stacked, steps - 1, normal))
-        phases = [self._phase(job, steps - 1, sigma)] if steps > 1 else []
-        on_grid = release.rounding_of(self._grid(job, last.noise_std), job.dimension)
-        released = job.observer == "all"
-        return stacked[0], [
-            *phases,
-            replace(last, rounding=last.rounding + on_grid, released=released),
-        ]
+            stacked = _finite(kernel.step(stacked, 0, normal))
+        first = [self._phase(job, steps - 1, sigma, self.done)] if steps > 1 else []
+        last = self._last(job, sigma, self.done + steps - 1)
+        phases = [*first, replace(last, released=job.observer == "all")]
+        return job.origin + stacked[0], phases
 
-    def clean(self, job: Job, theta: Tensor, steps: int) -> tuple[Tensor, Phase]:
-        kernel = self._kernel(job, 0.0)
-        stacked = theta[None]
+    def clean(self, job: Job, theta: Tensor, steps: int, first_step: int) -> tuple[Tensor, Phase]:
+        kernel = self._kernel(job, 0.0, first_step)
+        stacked = (theta - job.origin)[None]
         for index in range(steps):
             stacked = _finite(kernel.step(stacked, index, torch.zeros_like))
-        return stacked[0], self._phase(job, steps, 0.0)
+        return job.origin + stacked[0], self._phase(job, steps, 0.0, first_step)
 
-    def steps_needed(self, job: Job, past: tuple[Phase, ...], sigma: float) -> int:
+    def steps_needed(self, job: Job, sigma: float) -> int:
         """The fewest unlearning steps, at least one, that meet the target."""
 
         def met(extra: int) -> bool:
-            phases = [] if extra == 0 else [self._phase(job, extra, sigma)]
-            last = self._last(job, sigma)
-            return self._epsilon(job, (*past, *phases, last)) <= job.target.level
+            phases = [self._phase(job, extra, sigma, self.done)] if extra else []
+            last = self._last(job, sigma, self.done + extra)
+            return self._epsilon(job, [*phases, last]) <= job.target.level
 
         try:
             return 1 + least_where(met, "no number of unlearning steps suffices")
@@ -165,47 +192,46 @@ class _Run:
                 f"{error} at this sigma; retrain, or fit with more noise"
             ) from error
 
-    def sigma_needed(self, job: Job, past: tuple[Phase, ...]) -> float:
+    def sigma_needed(self, job: Job) -> float:
         """The least sigma of one noisy step that meets the target."""
         low, high = -40.0, 40.0
         while high - low > 1e-9:
             middle = (low + high) / 2
-            met = self._epsilon(job, (*past, self._last(job, math.exp(middle)))) <= job.target.level
+            last = self._last(job, math.exp(middle), self.done)
+            met = self._epsilon(job, [last]) <= job.target.level
             low, high = (low, middle) if met else (middle, high)
         return math.exp(high)
 
-    def check(self, job: Job, history: History) -> None:
-        """Raises: NoCertificate: the history misses the target."""
-        found = shift.bound(self.assumptions, history).epsilon(job.target.delta)
-        if found > job.target.level:
-            raise NoCertificate(
-                f"epsilon {found:.4g} is above the target {job.target.level:g}: more was forgotten "
-                "than this model has noise for; retrain, or fit with a larger capacity"
-            )
+    def _epsilon(self, job: Job, phases: Sequence[Phase]) -> float:
+        return shift.bound(self.assumptions, self.history(job, phases)).epsilon(job.target.delta)
 
-    def _epsilon(self, job: Job, phases: tuple[Phase, ...]) -> float:
-        return shift.bound(self.assumptions, History(phases)).epsilon(job.target.delta)
-
-    def _last(self, job: Job, sigma: float) -> Phase:
-        phase = self._phase(job, 1, sigma)
+    def _last(self, job: Job, sigma: float, first_step: int) -> Phase:
+        """One step whose noise is exact, the grid's rounding included."""
+        phase = self._phase(job, 1, sigma, first_step)
         grid = self._grid(job, phase.noise_std)
         return replace(phase, rounding=phase.rounding + release.rounding_of(grid, job.dimension))
 
-    def _phase(self, job: Job, steps: int, sigma: float) -> Phase:
+    def _phase(self, job: Job, steps: int, sigma: float, first_step: int) -> Phase:
         rows = int(job.keep.sum())
-        return Phase(steps, self.step_size, sigma, rows, rounding=self._rounding(job, sigma))
+        bare = Phase(steps, self.step_size, sigma, rows, rounding=self._rounding(job, sigma))
+        return self.scheme.record(bare, job, job.keep, first_step)
 
     def _rounding(self, job: Job, sigma: float) -> float:
         """One step's error: its gradient's, its own few operations', and its noise's."""
         rows = job.public + job.private
         _, features = job.objective.shape
         gradient = gradient_rounding(
-            job.loss, rows=rows, features=features, divisor=rows, theta_norm=self.radius
+            job.loss,
+            rows=rows,
+            features=features,
+            divisor=rows / self.scheme.load,
+            theta_norm=self.radius + float(job.origin.norm()),
         )
         noise_std = math.sqrt(2 * self.step_size) * sigma
         reach = (
             self.radius
-            + self.step_size * job.loss.lipschitz
+            + float(job.origin.norm())
+            + self.step_size * job.loss.lipschitz * self.scheme.load
             + 12 * noise_std * math.sqrt(job.dimension)
         )
         noise = noise_std * math.sqrt(job.dimension) * NORMAL_ERROR
@@ -214,11 +240,10 @@ class _Run:
     def _grid(self, job: Job, noise_std: float) -> float:
         return release.grid_for(std=noise_std, mu=0.1, dimension=job.dimension)
 
-    def _kernel(self, job: Job, sigma: float) -> pngd.Kernel:
-        objective = job.objective
-
-        def gradient(stacked: Tensor, _: int) -> Tensor:
-            return objective.gradient(stacked[0])[None]
+    def _kernel(self, job: Job, sigma: float, first_step: int) -> pngd.Kernel:
+        def gradient(stacked: Tensor, index: int) -> Tensor:
+            objective = self.scheme.objective(job, first_step + index, index)
+            return objective.gradient(job.origin + stacked[0])[None]
 
         return pngd.build(
             gradient, step_size=self.step_size, sigma=sigma, project=l2_ball(self.radius)
@@ -239,10 +264,15 @@ def setting_of(job: Job, learn_steps: int, forget: int) -> Setting:
     )
 
 
-def _since_deleted(history: History, job: Job) -> tuple[Phase, ...]:
+def _since_deleted(job: Job, scheme: Scheme, before: Outcome) -> tuple[Phase, ...]:
     """The phases so far, each with what has been deleted from it by now."""
-    left = int(job.keep.sum())
-    return tuple(replace(phase, forgotten=phase.samples - left) for phase in history.phases)
+    assert before.history is not None
+    phases, first_step = [], 0
+    for phase, request in zip(before.history.phases, before.rounds, strict=True):
+        present = (job.left == 0) | (job.left > request)
+        phases.append(scheme.record(phase, job, present, first_step))
+        first_step += phase.steps
+    return tuple(phases)
 
 
 def _finite(stacked: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ class Residual:
         objective = job.objective
         preconditioner = Preconditioner.of(objective)
         theta = solve(
-            objective, job.zeros(), tolerance=self.tolerance / 2, preconditioner=preconditioner
+            objective, job.beginning, tolerance=self.tolerance / 2, preconditioner=preconditioner
         )
         return Outcome(theta, None, None, secret={"theta": theta, **_stored(preconditioner)})
 
@@ -59,7 +59,9 @@ class Residual:
         )
         noise_std, grid = self.noise(job)
         residual = float(objective.gradient(theta).norm())
-        if not (residual <= self.tolerance and float(theta.norm()) <= solution_norm(loss)):
+        if not (
+            residual <= self.tolerance and float(theta.norm()) <= solution_norm(loss, job.center)
+        ):
             raise NoCertificate("the solver's point does not satisfy its own check")
         released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
         assumptions, history = self.record(job, noise_std, grid)
@@ -82,7 +84,11 @@ class Residual:
         rows = job.public + job.private
         _, features = job.objective.shape
         rounding = gradient_rounding(
-            job.loss, rows=rows, features=features, divisor=rows, theta_norm=solution_norm(job.loss)
+            job.loss,
+            rows=rows,
+            features=features,
+            divisor=rows,
+            theta_norm=2 * solution_norm(job.loss, job.center),  # and the center's distance to it
         )
         return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
 
@@ -102,7 +108,7 @@ class Residual:
         assumptions = Assumptions(
             strong_convexity=0.0,
             smoothness=0.0,
-            lipschitz=job.loss.gradient_bound(solution_norm(job.loss)),
+            lipschitz=job.loss.gradient_bound(solution_norm(job.loss, job.center)),
             initial_distance=self.distance(job),
             marks=dict.fromkeys(
                 ("strong_convexity", "smoothness", "lipschitz", "initial_distance"), "enforced"
@@ -121,10 +127,14 @@ class Residual:
         return assumptions, history
 
 
-def solution_norm(loss: LinearLoss) -> float:
-    """||theta*|| <= sqrt(2 F(0)/l2), with F(0) = log C, log 2 or Y^2/2; a little room for theta."""
-    at_zero = float(_value_at_zero(loss))
-    return math.sqrt(2 * at_zero / loss.l2) * 1.01 + 1e-6
+def solution_norm(loss: LinearLoss, center: Tensor | None = None) -> float:
+    """||theta* - center|| <= sqrt(2 F(center)/l2), plus the center's norm; a little room for theta.
+
+    F(0) is log C, log 2 or Y^2/2; elsewhere at most that plus the gradient's bound on the way.
+    """
+    reach = 0.0 if center is None else float(center.norm())
+    at_center = _value_at_zero(loss) + loss.gradient_bound(reach) * reach
+    return (reach + math.sqrt(2 * at_center / loss.l2)) * 1.01 + 1e-6
 
 
 def _value_at_zero(loss: LinearLoss) -> float:

@@ -1,0 +1,137 @@
+"""How a step uses the records, and what the accountant is told about it.
+
+    FullBatch     every step sees all records; gradients divided by how many there are
+    Cyclic        step k sees batch k mod B of a fixed partition; divided by the batch's first size
+    PoissonBatch  every step draws each record with probability q; divided by q nbar
+
+Each turns (which records were there during a phase, which are there now) into the phase's record.
+The last two mask what is forgotten and use the fixed normaliser (THEORY 2.5, 2.6).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.history import Normaliser, Phase, Poisson
+from expunge.losses.objective import Objective
+from expunge.sampling.batches import cyclic_partition, poisson_draw
+from expunge.unlearning.job import Job
+
+__all__ = ["SCHEMES", "Cyclic", "FullBatch", "PoissonBatch", "Scheme"]
+
+
+class Scheme(Protocol):
+    @property
+    def normaliser(self) -> Normaliser: ...
+
+    @property
+    def load(self) -> float:
+        """The most that a step's summed weights can be."""
+        ...
+
+    def objective(self, job: Job, step: int, index: int) -> Objective:
+        """What the gradient of this step is of.
+
+        Args:
+            step: Counted from the beginning of learning.
+            index: Counted from the beginning of the phase.
+        """
+        ...
+
+    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
+        """The phase with what has been deleted since, by counts."""
+        ...
+
+
+@dataclass(frozen=True)
+class FullBatch:
+    @property
+    def normaliser(self) -> Normaliser:
+        return "mean"
+
+    @property
+    def load(self) -> float:
+        return 1.0
+
+    def objective(self, job: Job, step: int, index: int) -> Objective:
+        return job.objective
+
+    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
+        there = int(present.sum())
+        return replace(phase, samples=there, forgotten=there - int((present & job.keep).sum()))
+
+
+@dataclass(frozen=True)
+class Cyclic:
+    """Args: batches: How many. seed: Of the partition; public."""
+
+    batches: int
+    seed: int = 0
+
+    @property
+    def normaliser(self) -> Normaliser:
+        return "fixed"
+
+    @property
+    def load(self) -> float:
+        return 1.0
+
+    def objective(self, job: Job, step: int, index: int) -> Objective:
+        batch, sizes = self._partition(job)
+        chosen = index % self.batches
+        return replace(job.objective, keep=job.keep & (batch == chosen), divisor=sizes[chosen])
+
+    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
+        batch, sizes = self._partition(job)
+        gone = torch.bincount(batch[present & ~job.keep], minlength=self.batches)
+        return replace(
+            phase,
+            samples=int(present.sum()),
+            forgotten=int(gone.sum()),
+            batches=tuple(gone.tolist()),
+            batch_size=sizes,
+        )
+
+    def _partition(self, job: Job) -> tuple[Tensor, tuple[int, ...]]:
+        """Batches of the original records, and their sizes; an empty batch is divided by 1."""
+        batch = cyclic_partition(job.keys, self.batches, self.seed)
+        sizes = torch.bincount(batch, minlength=self.batches).clamp_min(1)
+        return batch, tuple(sizes.tolist())
+
+
+@dataclass(frozen=True)
+class PoissonBatch:
+    """Args: rate: q. seed: Of the draws; public, and not the noise's."""
+
+    rate: float
+    seed: int = 0
+
+    @property
+    def normaliser(self) -> Normaliser:
+        return "fixed"
+
+    @property
+    def load(self) -> float:
+        return 1 / self.rate
+
+    def objective(self, job: Job, step: int, index: int) -> Objective:
+        drawn = poisson_draw(job.keys, self.rate, self.seed, step)
+        return replace(job.objective, keep=job.keep & drawn, divisor=self.rate * len(job.keys))
+
+    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
+        counts = []
+        for step in range(first_step, first_step + phase.steps):
+            drawn = present & poisson_draw(job.keys, self.rate, self.seed, step)
+            counts.append((int((drawn & job.keep).sum()), int((drawn & ~job.keep).sum())))
+        there = int(present.sum())
+        return replace(
+            phase,
+            samples=there,
+            forgotten=there - int((present & job.keep).sum()),
+            poisson=Poisson(self.rate, tuple(counts)),
+        )
+
+
+SCHEMES = {scheme.__name__: scheme for scheme in (FullBatch, Cyclic, PoissonBatch)}

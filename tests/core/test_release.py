@@ -1,0 +1,252 @@
+"""Release noise against the exact law of a rounded Gaussian, and against an attack on low bits.
+
+The noise comes from the operating system, so nothing here can be seeded: thresholds are set such
+that a correct sampler fails a test once in a million runs.
+"""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from scipy.stats import binom, chi2, norm
+
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.core import release
+
+ONCE_IN_A_MILLION = 1e-6
+DRAWS = 60_000
+
+
+def p_value(steps, ratio, bins=40):
+    """Of integer draws under round(N(0, ratio^2)): chi-square on bins of about equal mass."""
+    edges = np.unique(np.round(ratio * norm.ppf(np.arange(1, bins) / bins)) + 0.5)
+    expected = len(steps) * np.diff(norm.cdf(np.r_[-np.inf, edges / ratio, np.inf]))
+    while expected[-1] < 50:
+        edges, expected = edges[:-1], np.r_[expected[:-2], expected[-2:].sum()]
+    observed = np.bincount(np.searchsorted(edges, steps), minlength=len(expected))
+    return chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1)
+
+
+# ---- the law ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ratio", [1.0, 3.7, 20.0, 100.0])
+def test_steps_follow_the_rounded_gaussian(ratio):
+    grid = 2.0**-10
+    drawn = release.draw(np.zeros(DRAWS), ratio * grid, grid)
+    assert p_value(drawn / grid, ratio) > ONCE_IN_A_MILLION
+
+
+def test_the_check_catches_a_std_that_is_five_percent_off():
+    grid = 2.0**-10
+    for wrong in (1.05, 0.95):
+        drawn = release.draw(np.zeros(DRAWS), wrong * 20 * grid, grid)
+        assert p_value(drawn / grid, 20.0) < ONCE_IN_A_MILLION
+
+
+@pytest.mark.parametrize("ratio", [1.0, 3.7])
+def test_the_check_catches_rounding_toward_zero_or_down(ratio):
+    noise = ratio * np.random.default_rng(0).normal(size=DRAWS)
+    assert p_value(np.rint(noise), ratio) > ONCE_IN_A_MILLION
+    assert p_value(np.trunc(noise), ratio) < ONCE_IN_A_MILLION
+    assert p_value(np.floor(noise), ratio) < ONCE_IN_A_MILLION
+
+
+def test_noise_does_not_depend_on_the_center():
+    grid, ratio = 2.0**-4, 3.7
+    center = np.random.default_rng(1).normal(scale=100.0, size=DRAWS)
+    drawn = release.draw(center, ratio * grid, grid)
+    assert p_value(drawn / grid - np.rint(center / grid), ratio) > ONCE_IN_A_MILLION
+
+
+def test_coordinates_are_uncorrelated():
+    """A sum of n products of independent standard normals has standard deviation sqrt(n)."""
+    drawn = release.draw(np.zeros(DRAWS), 1.0, 2.0**-10)
+    for lag in (1, 2, 4):
+        products = drawn[lag:] * drawn[:-lag]
+        assert abs(products.sum()) < 5.5 * math.sqrt(len(products))
+
+
+# ---- grid points ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exponent", [-40, -3, 0, 7])
+def test_draws_are_grid_points(exponent):
+    grid = 2.0**exponent
+    center = grid * np.random.default_rng(2).normal(scale=50.0, size=(20, 3))
+    drawn = release.draw(center, 2.5 * grid, grid)
+    assert drawn.shape == center.shape
+    assert drawn.dtype == np.float64
+    assert np.array_equal(np.rint(drawn / grid), drawn / grid)
+
+
+def test_no_zero_carries_a_sign():
+    """-0.0 would tell that the center was negative."""
+    drawn = release.draw(np.full(2000, -1e-3), 1.0, 1.0)
+    assert (drawn == 0).sum() > 100
+    assert not np.signbit(drawn[drawn == 0]).any()
+
+
+def test_the_input_is_left_alone():
+    center = np.full(5, 0.3)
+    release.draw(center, 1.0, 0.25)
+    assert np.array_equal(center, np.full(5, 0.3))
+
+
+def test_reseeding_torch_and_numpy_does_not_repeat_draws():
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        np.random.seed(0)
+        drawn.append(release.draw(np.zeros(64), 1.0, 2.0**-20))
+    assert (drawn[0] != drawn[1]).any()
+
+
+# ---- the attack on low bits -------------------------------------------------------------------
+
+COORDINATES = 16_384
+EPSILON, DELTA = 0.16, 1e-5
+NOISE_STD = 1.37
+MU = gdp_for_epsilon(EPSILON, DELTA)
+
+
+def candidates():
+    """A feature nobody has, and one seen only in forgotten records: mu noise stds apart."""
+    tiny = np.random.default_rng(3).uniform(0.5, 1.0, COORDINATES)
+    return np.zeros(COORDINATES), tiny * (MU * NOISE_STD / np.linalg.norm(tiny))
+
+
+def explained(outputs, center):
+    """How many outputs float64 noise could have made: center + NOISE_STD * z for a float64 z.
+
+    Multiplying by a mantissa a in (1, 2) skips a share 1 - 1/a of the numbers in [a, 2), so that
+    a wrong center leaves outputs that no z explains.
+    """
+    z = (outputs - center) / NOISE_STD
+    hits = np.zeros(len(outputs), dtype=bool)
+    for ulps in range(-4, 5):
+        hits |= center + NOISE_STD * (z + ulps * np.spacing(z)) == outputs
+    return int(hits.sum())
+
+
+def score(outputs):
+    """Positive speaks for the first candidate."""
+    first, second = candidates()
+    return explained(outputs, first) - explained(outputs, second)
+
+
+def correct_guesses(mechanism, trials):
+    """The attacker sees four models of each kind first and takes the midpoint as threshold."""
+    known = [np.mean([score(mechanism(c)) for _ in range(4)]) for c in candidates()]
+    truth = np.random.default_rng(4).integers(0, 2, trials)
+    guesses = [score(mechanism(candidates()[t])) < np.mean(known) for t in truth]
+    return int((np.array(guesses) == (truth == 1)).sum())
+
+
+def test_the_low_bit_attack_breaks_ordinary_float64_noise():
+    """THEORY 2.8: 24 of 24 models told apart at a certified epsilon of 0.16."""
+    generator = torch.Generator().manual_seed(5)
+
+    def float_noise(center):
+        noise = torch.randn(len(center), generator=generator, dtype=torch.float64).numpy()
+        return center + NOISE_STD * noise
+
+    assert np.abs(candidates()[1]).max() < 1e-3 * NOISE_STD
+    assert correct_guesses(float_noise, 24) == 24
+
+
+def test_the_low_bit_attack_stays_at_chance_against_a_release():
+    """A mu-GDP mechanism is guessed with probability at most Phi(mu/2)."""
+    grid = release.grid_for(std=NOISE_STD, mu=MU, dimension=COORDINATES)
+    trials = 40
+    correct = correct_guesses(lambda center: release.draw(center, NOISE_STD, grid), trials)
+    chance = norm.cdf(MU * (1 + 2**-8) / 2)
+    assert binom.sf(correct - 1, trials, chance) > ONCE_IN_A_MILLION / 2
+    assert binom.cdf(correct, trials, 1 - chance) > ONCE_IN_A_MILLION / 2
+
+
+# ---- what is charged --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("std", [3e-8, 0.7, 41.0])
+@pytest.mark.parametrize("dimension", [1, 50, 16_384])
+def test_the_grid_is_the_largest_power_of_two_within_its_share(std, dimension):
+    """h sqrt(d) <= mu std/256, THEORY 2.8 asks for 1/16."""
+    grid = release.grid_for(std=std, mu=0.3, dimension=dimension)
+    assert math.frexp(grid)[0] == 0.5
+    share = 0.3 * std / 256
+    assert grid * math.sqrt(dimension) <= share < 2 * grid * math.sqrt(dimension)
+
+
+def test_rounding_covers_what_the_grid_moves_and_is_attained():
+    grid, dimension = 2.0**-6, 300
+    bound = release.rounding_of(grid, dimension)
+    assert bound == pytest.approx(grid * math.sqrt(dimension) / 2, rel=1e-11)
+    center = np.random.default_rng(6).normal(size=(200, dimension))
+    moved = np.linalg.norm(np.rint(center / grid) * grid - center, axis=1)
+    assert (moved <= bound).all()
+    worst = np.full(dimension, grid / 2)
+    assert np.linalg.norm(np.rint(worst / grid) * grid - worst) > bound * (1 - 1e-11)
+    assert Fraction(bound) ** 2 >= Fraction(grid) ** 2 * dimension / 4
+
+
+def test_sampler_delta_is_the_discretisation_charged_in_both_directions():
+    dimension, epsilon = 1000, 0.5
+    expected = (1 + math.exp(epsilon)) * dimension / (4 * 2.0 ** (2 * (release.FINE_BITS - 1)))
+    assert release.sampler_delta(dimension, epsilon) == pytest.approx(expected, rel=1e-12)
+    assert release.sampler_delta(10**9, 20.0) < 1e-10
+
+
+@pytest.mark.parametrize("s", [0.75, 1.0, 2.0, 5.0])
+def test_a_discrete_gaussian_is_within_its_charge_of_a_rounded_one(s):
+    """Total variation at most 1/(4 s^2): the lemma behind `sampler_delta`, at 40 digits."""
+    with mpmath.workdps(40):
+        reach = range(-int(14 * s) - 1, int(14 * s) + 2)
+        weights = {k: mpmath.exp(-mpmath.mpf(k) ** 2 / (2 * mpmath.mpf(s) ** 2)) for k in reach}
+        total = mpmath.fsum(weights.values())
+        half = mpmath.mpf(1) / 2
+        rounded = {k: mpmath.ncdf((k + half) / s) - mpmath.ncdf((k - half) / s) for k in reach}
+        distance = mpmath.fsum(abs(weights[k] / total - rounded[k]) for k in reach) / 2
+        assert distance <= 1 / (4 * s**2)
+        assert distance > 1 / (400 * s**2)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.999, 2.0, 1e6, 2.0**49.5, 2.0**51])
+def test_the_fine_std_is_at_least_what_sampler_delta_assumes(ratio):
+    fine = max(0, release.FINE_BITS - math.floor(math.log2(ratio)))
+    assert math.ldexp(ratio, fine) >= 2.0 ** (release.FINE_BITS - 1)
+
+
+# ---- refusals ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grid", [0.3, 3.0, 0.0, -0.5, math.nan, math.inf])
+def test_a_grid_that_is_no_power_of_two_is_refused(grid):
+    with pytest.raises(ValueError, match="grid"):
+        release.draw(np.zeros(2), 10.0, grid)
+
+
+@pytest.mark.parametrize("std", [0.49, 0.0, -1.0, math.nan, math.inf])
+def test_a_std_below_the_grid_or_not_finite_is_refused(std):
+    with pytest.raises(ValueError, match="std"):
+        release.draw(np.zeros(2), std, 0.5)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_center_that_is_not_finite_is_refused(value):
+    with pytest.raises(ValueError, match="center"):
+        release.draw(np.array([0.0, value]), 1.0, 0.5)
+
+
+@pytest.mark.parametrize("value", [2.0**53, -(2.0**60)])
+def test_a_center_too_large_for_exact_sums_is_refused(value):
+    with pytest.raises(ValueError, match="too large"):
+        release.draw(np.array([0.0, value * 0.25]), 1.0, 0.25)
+
+
+def test_noise_too_large_for_exact_sums_is_refused():
+    with pytest.raises(ValueError, match="too large"):
+        release.draw(np.zeros(100), 2.0**53, 1.0)
