@@ -5,8 +5,9 @@ Each loss sums over rows of norm at most B (the intercept feature counted) and k
 nbar the number of rows or a fixed constant at least as large.
 """
 
+from expunge.losses.declared import Declared
 from expunge.losses.logistic import Logistic
 from expunge.losses.softmax import Softmax
 from expunge.losses.squared import Squared
 
-__all__ = ["Logistic", "Softmax", "Squared"]
+__all__ = ["Declared", "Logistic", "Softmax", "Squared"]

@@ -34,6 +34,11 @@ class LinearLoss(Protocol):
     @property
     def curvature(self) -> float: ...
 
+    @property
+    def largest_at_zero(self) -> float:
+        """The largest loss of any row at theta = 0; infinite where nothing is known."""
+        ...
+
     def gradient_bound(self, theta_norm: float) -> float:
         """A bound on every row's gradient for ||theta|| <= theta_norm; at most `lipschitz`."""
         ...

@@ -4,6 +4,7 @@ derivative by the score: sigmoid(s) - target
 M = B, curvature = B^2/4                                            (THEORY E34, safe rule)
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -31,6 +32,10 @@ class Logistic:
     @property
     def curvature(self) -> float:
         return self.row_norm**2 / 4
+
+    @property
+    def largest_at_zero(self) -> float:
+        return math.log(2)
 
     def gradient_bound(self, theta_norm: float) -> float:
         return self.lipschitz

@@ -36,6 +36,10 @@ class Softmax:
     def curvature(self) -> float:
         return self.row_norm**2 / 2
 
+    @property
+    def largest_at_zero(self) -> float:
+        return math.log(self.classes)
+
     def gradient_bound(self, theta_norm: float) -> float:
         return self.lipschitz
 

@@ -33,6 +33,10 @@ class Squared:
     def lipschitz(self) -> float:
         return self.gradient_bound(self.radius)
 
+    @property
+    def largest_at_zero(self) -> float:
+        return self.target_norm**2 / 2
+
     def gradient_bound(self, theta_norm: float) -> float:
         return self.row_norm * (self.row_norm * min(theta_norm, self.radius) + self.target_norm)
 

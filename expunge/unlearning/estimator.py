@@ -25,7 +25,7 @@ from expunge.accounting.certificate import Certificate, issue
 from expunge.accounting.history import History
 from expunge.accounting.strategies import Strategy as Price
 from expunge.core.rows import bounded_rows, public_row_norm
-from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
@@ -379,6 +379,7 @@ class CertifiedRegressor(RegressorMixin, _Certified):
     Args: as for `CertifiedClassifier`, and
         target_norm: Y; targets beyond +-Y are clipped to it.
         radius: R of the ball that noisy steps project onto; only `residual` goes without.
+        loss: A `Declared` convex loss instead of squares; its l2 and row_norm are this one's.
     """
 
     def __init__(
@@ -391,6 +392,7 @@ class CertifiedRegressor(RegressorMixin, _Certified):
         row_norm: float | Literal["public"] = 1.0,
         target_norm: float = 1.0,
         radius: float = np.inf,
+        loss: Declared | None = None,
         reference: Literal["zero", "start", "center"] = "zero",
         released: bool = True,
         random_state: int | None = None,
@@ -400,6 +402,7 @@ class CertifiedRegressor(RegressorMixin, _Certified):
         )
         self.target_norm = target_norm
         self.radius = radius
+        self.loss = loss
 
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803
         """Learn from private records (X, y) and public ones (X_public, y_public)."""
@@ -412,4 +415,6 @@ class CertifiedRegressor(RegressorMixin, _Certified):
         return self._scores(self._checked_rows(X)).numpy()[:, 0]
 
     def _make_loss(self, row_norm: float) -> LinearLoss:
+        if self.loss is not None:
+            return replace(self.loss, l2=self.l2, row_norm=row_norm)
         return Squared(self.l2, row_norm, self.target_norm, self.radius)

@@ -128,20 +128,16 @@ class Residual:
 
 
 def solution_norm(loss: LinearLoss, center: Tensor | None = None) -> float:
-    """||theta* - center|| <= sqrt(2 F(center)/l2), plus the center's norm; a little room for theta.
+    """A bound on ||theta|| at a checked point; public constants only.
 
-    F(0) is log C, log 2 or Y^2/2; elsewhere at most that plus the gradient's bound on the way.
+    ||theta* - center|| is at most M/l2, because the ridge balances a mean of gradients, and at
+    most sqrt(2 F(center)/l2), where F(center) is at most its largest value at 0 plus the gradient
+    bound on the way. A little room is left for theta itself.
     """
     reach = 0.0 if center is None else float(center.norm())
-    at_center = _value_at_zero(loss) + loss.gradient_bound(reach) * reach
-    return (reach + math.sqrt(2 * at_center / loss.l2)) * 1.01 + 1e-6
-
-
-def _value_at_zero(loss: LinearLoss) -> float:
-    scores = torch.zeros(1, loss.outputs, dtype=torch.float64)
-    worst = getattr(loss, "target_norm", 0)
-    targets = torch.tensor([worst if worst else 0])
-    return float(loss.value(scores, targets)[0])
+    at_center = loss.largest_at_zero + loss.gradient_bound(reach) * reach
+    distance = min(math.sqrt(2 * at_center / loss.l2), loss.lipschitz / loss.l2)
+    return (reach + distance) * 1.01 + 1e-6
 
 
 def _stored(preconditioner: Preconditioner) -> dict[str, Tensor]:

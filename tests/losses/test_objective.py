@@ -18,6 +18,14 @@ LOSSES = [Logistic(0.05), Softmax(3, 0.02, row_norm=2.0), Squared(0.1, radius=50
 ROWS = 2 * module.CHUNK + 345  # three chunks, the last one short
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(params=LOSSES, ids=["logistic", "softmax", "squared"])
 def loss(request):
     return request.param

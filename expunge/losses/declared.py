@@ -1,0 +1,84 @@
+"""A user's own convex loss of linear scores, with declared constants that are watched.
+
+    value(scores (rows, outputs), targets (rows,)) -> (rows,), differentiable by torch
+
+Nothing here proves that the loss is convex or that its constants are right: every certificate
+that rests on them says that they were declared. What is evaluated is checked against them, and
+a row that exceeds them stops the run: no certificate.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+
+__all__ = ["ConstantExceeded", "Declared"]
+
+SLACK = 1 + 1e-9
+
+
+class ConstantExceeded(ValueError):
+    """A record's gradient or curvature is beyond what was declared."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Args:
+    function: The loss of each row.
+    slope: A bound on the derivative by the scores, for every row: M = slope * row_norm.
+    bend: A bound on the second derivative by the scores: the curvature is bend * row_norm^2.
+    """
+
+    function: Callable[[Tensor, Tensor], Tensor]
+    slope: float
+    bend: float
+    l2: float = 1e-2
+    row_norm: float = 1.0
+    outputs: int = 1
+
+    @property
+    def lipschitz(self) -> float:
+        return self.slope * self.row_norm
+
+    @property
+    def curvature(self) -> float:
+        return self.bend * self.row_norm**2
+
+    @property
+    def largest_at_zero(self) -> float:
+        return math.inf
+
+    def gradient_bound(self, theta_norm: float) -> float:
+        return self.lipschitz
+
+    def value(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return self.function(scores, targets)
+
+    def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
+        with torch.enable_grad():
+            at = scores.detach().requires_grad_(True)
+            (slopes,) = torch.autograd.grad(self.function(at, targets).sum(), at)
+        steepest = float(slopes.norm(dim=-1).max()) if slopes.numel() else 0.0
+        if not steepest <= self.slope * SLACK:
+            raise ConstantExceeded(
+                f"slope: a row's derivative is beyond the declared {self.slope:g}"
+            )
+        return slopes
+
+    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+        """The declared bend: a safe direction for solvers, whose result is checked anyway."""
+        return self.bend * moved
+
+    def assumptions(self, radius: float | None = None) -> Assumptions:
+        return Assumptions(
+            strong_convexity=self.l2,
+            smoothness=self.curvature + self.l2,
+            lipschitz=self.lipschitz,
+            weight_decay=self.l2,
+            radius=radius,
+            marks={"weight_decay": "enforced", "radius": "enforced"},
+        )
