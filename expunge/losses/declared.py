@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.assumptions import Assumptions, Mark
 
 __all__ = ["ConstantExceeded", "Declared"]
 
@@ -39,6 +39,10 @@ class Declared:
     l2: float = 1e-2
     row_norm: float = 1.0
     outputs: int = 1
+
+    @property
+    def mark(self) -> Mark:
+        return "assumed"
 
     @property
     def lipschitz(self) -> float:

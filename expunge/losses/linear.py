@@ -4,7 +4,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.assumptions import Assumptions, Mark
 
 __all__ = ["LinearLoss"]
 
@@ -19,6 +19,11 @@ class LinearLoss(Protocol):
 
     @property
     def l2(self) -> float: ...
+
+    @property
+    def mark(self) -> Mark:
+        """How the constants are known: proven here, or declared by the user."""
+        ...
 
     @property
     def row_norm(self) -> float: ...
@@ -69,5 +74,5 @@ def enforced(loss: LinearLoss, radius: float | None) -> Assumptions:
         lipschitz=loss.lipschitz,
         weight_decay=loss.l2,
         radius=radius,
-        marks=dict.fromkeys(names, "enforced"),
+        marks=dict.fromkeys(names, loss.mark),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.losses.linear import enforced
 
 __all__ = ["Logistic"]
@@ -24,6 +24,10 @@ class Logistic:
     @property
     def outputs(self) -> int:
         return 1
+
+    @property
+    def mark(self) -> Mark:
+        return "enforced"
 
     @property
     def lipschitz(self) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.losses.linear import enforced
 
 __all__ = ["Softmax"]
@@ -27,6 +27,10 @@ class Softmax:
     @property
     def outputs(self) -> int:
         return self.classes
+
+    @property
+    def mark(self) -> Mark:
+        return "enforced"
 
     @property
     def lipschitz(self) -> float:

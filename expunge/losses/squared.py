@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.losses.linear import enforced
 
 __all__ = ["Squared"]
@@ -28,6 +28,10 @@ class Squared:
     @property
     def outputs(self) -> int:
         return 1
+
+    @property
+    def mark(self) -> Mark:
+        return "enforced"
 
     @property
     def lipschitz(self) -> float:

@@ -110,9 +110,12 @@ class Residual:
             smoothness=0.0,
             lipschitz=job.loss.gradient_bound(solution_norm(job.loss, job.center)),
             initial_distance=self.distance(job),
-            marks=dict.fromkeys(
-                ("strong_convexity", "smoothness", "lipschitz", "initial_distance"), "enforced"
-            ),
+            marks={
+                "strong_convexity": "enforced",  # of the identity map, which this phase is
+                "smoothness": "enforced",
+                "lipschitz": job.loss.mark,
+                "initial_distance": job.loss.mark,
+            },
         )
         phase = Phase(
             steps=1,

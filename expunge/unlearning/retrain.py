@@ -31,7 +31,7 @@ class Retrain:
             smoothness=loss.curvature + loss.l2,
             lipschitz=loss.gradient_bound(solution_norm(loss)),
             weight_decay=loss.l2,
-            marks=dict.fromkeys(names, "enforced"),
+            marks=dict.fromkeys(names, loss.mark),
         )
         return Outcome(
             theta,
