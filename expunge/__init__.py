@@ -1,18 +1,23 @@
 """Certified machine unlearning.
 
-Importing `expunge` is cheap: `expunge.accounting` never imports torch.
+Importing `expunge` is cheap: estimators, and torch with them, load when they are asked for.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 
 __version__ = "0.1.0.dev0"
 
-_LAZY = {"CertifiedClassifier": "estimator", "CertifiedRegressor": "estimator"}
-
 __all__ = ["CertifiedClassifier", "CertifiedRegressor", "__version__"]
+
+_ESTIMATORS = {"CertifiedClassifier", "CertifiedRegressor"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LAZY:
+    if name not in _ESTIMATORS:
         raise AttributeError(f"module 'expunge' has no attribute {name!r}")
-    from importlib import import_module
+    from expunge.unlearning import estimator
 
-    return getattr(import_module(f"expunge.unlearning.{_LAZY[name]}"), name)
+    return getattr(estimator, name)

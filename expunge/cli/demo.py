@@ -1,45 +1,109 @@
-"""`expunge demo`: the required-noise figure and a plan, start to finish."""
+"""`expunge demo`: embedded data, start to finish: learn, delete 30 %, certify, compare."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from expunge.cli.output import print_json, write_whole
+from expunge.cli.output import number, print_json, write_whole
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["demo"]
 
+PUBLIC, PRIVATE = 600, 700
+SPLIT = (
+    f"scikit-learn's 1,797 digits in a fixed shuffled order: the first {PUBLIC} are public, "
+    f"the next {PRIVATE} private, the rest test"
+)
+
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("demo"),
+    output: Annotated[Path, typer.Option(help="Folder for certificate and figure.")] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """How public data shrinks the noise a certificate needs, drawn and planned."""
-    from expunge.accounting import Assumptions
-    from expunge.accounting.calibration import EpsilonDelta, Setting
-    from expunge.accounting.planning import plan as price
+    """Learn from digits, delete 30 % of the private ones, certify it, compare with retraining."""
+    from expunge import CertifiedClassifier
     from expunge.accounting.trade_offs import trade_offs
-    from expunge.cli.plan import print_plan
     from expunge.report.trade_off_figure import draw
+    from expunge.unlearning.langevin import setting_of
 
-    loss = Assumptions(strong_convexity=0.0119, smoothness=0.2619, lipschitz=1.0)
-    setting = Setting(
-        loss, private=3000, public=3000, forget=900, step_size=1 / 0.2619, learn_steps=10_000
-    )
-    target = EpsilonDelta(1.0, 1e-5)
-    planned = price(setting, target, unlearn_steps=100)
+    output.mkdir(parents=True, exist_ok=True)
+    public, private, test = _digits()
+    model = CertifiedClassifier(l2=1e-3).fit(*private, public=public)
+    before = model.score(*test)
+    forget = list(range(0, PRIVATE, 10)) + list(range(1, PRIVATE, 10)) + list(range(2, PRIVATE, 10))
+    plan = model.plan(len(forget))
+    certificate = model.forget(forget)
+    retrained = CertifiedClassifier(l2=1e-3, strategy="retrain").fit(*private, public=public)
+    retrained.forget(forget)
+    setting = setting_of(model._job, 500, len(forget))
     curves = trade_offs(
         setting,
-        target,
-        unlearn_steps=100,
-        sigma=planned.figures.sigma or 1.0,
-        public_counts=(0, 3000, 30_000),
+        model._job.target,
+        unlearn_steps=50,
+        sigma=2.0,
+        public_counts=(0, PUBLIC, 10 * PUBLIC),
     )
-    output.mkdir(parents=True, exist_ok=True)
-    figure = output / "required_noise.png"
-    write_whole(figure, draw(curves, "png"))
+    files = {"certificate": output / "certificate.json", "figure": output / "required_noise.png"}
+    write_whole(files["certificate"], (certificate.canonical() + "\n").encode())
+    write_whole(files["figure"], draw(curves, "png"))
+    document = {
+        "data": SPLIT,
+        "forgotten": len(forget),
+        "accuracy": {
+            "before": before,
+            "after": model.score(*test),
+            "retrained": retrained.score(*test),
+        },
+        "claim": certificate.claim.model_dump(mode="json"),
+        "observer": certificate.observer,
+        "strategy": certificate.strategy,
+        "strategies": [vars(price) for price in plan],
+        "files": {name: str(path) for name, path in files.items()},
+    }
     if json:
-        print_json({**planned.document(), "figure": str(figure)})
-        return
-    print_plan(planned)
-    print(f"\nfigure: {figure}")
+        print_json(document)
+    else:
+        _print(document)
+
+
+def _digits() -> "list[tuple[np.ndarray, np.ndarray]]":
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(images))
+    images, labels = images[order] / 16, labels[order]
+    cuts = (slice(0, PUBLIC), slice(PUBLIC, PUBLIC + PRIVATE), slice(PUBLIC + PRIVATE, None))
+    return [(np.asarray(images[cut]), np.asarray(labels[cut])) for cut in cuts]
+
+
+def _print(document: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console, accuracy = Console(), document["accuracy"]
+    console.print(f"Data: {document['data']}.")
+    console.print(f"Deleted: {document['forgotten']} of {PRIVATE} private records (30 %).\n")
+    table = Table(title="what it would cost (passes over the records)", title_justify="left")
+    for heading in ("strategy", "passes", "epsilon", "noise left in the model", ""):
+        table.add_column(heading, justify="left" if heading in ("strategy", "") else "right")
+    for s in document["strategies"]:
+        taken = "taken" if s["name"] == document["strategy"] else ""
+        cells = (number(s["steps"]), number(s["epsilon"]), number(s["release_noise_std"]))
+        table.add_row(s["name"], *cells, s["excluded"] or taken)
+    console.print(table)
+    console.print(
+        f"\naccuracy: {accuracy['before']:.1%} before, [bold]{accuracy['after']:.1%} after[/bold], "
+        f"{accuracy['retrained']:.1%} retrained from scratch"
+    )
+    for line in document["claim"]["statement"]:
+        console.print(line)
+    console.print(
+        "Who could still learn something: an observer who kept the model from before the deletion."
+    )
+    for name, path in document["files"].items():
+        console.print(f"{name}: {path}")
+    console.print(f"check it: expunge verify {document['files']['certificate']}")
