@@ -71,6 +71,13 @@ class Job:
         return self.public + self.private - int(self.keep.sum())
 
     @property
+    def experiment_only(self) -> tuple[str, ...]:
+        """A line for the certificate where noise can be replayed."""
+        if self.seed is None:
+            return ()
+        return ("EXPERIMENT ONLY: the noise is seeded and can be replayed",)
+
+    @property
     def origin(self) -> Tensor:
         """The ridge's center."""
         if self.center is not None:

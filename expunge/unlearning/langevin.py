@@ -134,7 +134,7 @@ class _Run:
         self, job: Job, theta: Tensor, phases: Sequence[Phase], rounds: tuple[int, ...]
     ) -> Outcome:
         return Outcome(
-            theta, self.assumptions, self.history(job, phases), _declared(job), rounds=rounds
+            theta, self.assumptions, self.history(job, phases), job.experiment_only, rounds=rounds
         )
 
     def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
@@ -152,7 +152,8 @@ class _Run:
         self, job: Job, theta: Tensor, steps: int, sigma: float
     ) -> tuple[Tensor, list[Phase]]:
         """Noisy steps, the last of them, a phase of its own, with exact noise."""
-        normal = normal_source(job.seed)
+        seed = None if job.seed is None else job.seed + int(job.left.max())
+        normal = normal_source(seed)  # another stream for every request
         stacked = (theta - job.origin)[None]  # one model, seen from the ridge's center
         kernel = self._kernel(job, sigma, self.done)
         for index in range(steps - 1):
@@ -279,7 +280,3 @@ def _finite(stacked: Tensor) -> Tensor:
     if not torch.isfinite(stacked).all():
         raise NoCertificate("a step produced values that are not finite")
     return stacked
-
-
-def _declared(job: Job) -> tuple[str, ...]:
-    return () if job.seed is None else ("EXPERIMENT ONLY: the noise is seeded and can be replayed",)

@@ -21,6 +21,7 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.core import release
+from expunge.core.randomness import normal_source
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import gradient_rounding
 from expunge.unlearning.job import Job, NoCertificate, Outcome
@@ -63,7 +64,10 @@ class Residual:
             residual <= self.tolerance and float(theta.norm()) <= solution_norm(loss, job.center)
         ):
             raise NoCertificate("the solver's point does not satisfy its own check")
-        released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
+        if job.seed is None:
+            released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
+        else:
+            released = theta + noise_std * normal_source(job.seed + int(job.left.max()))(theta)
         assumptions, history = self.record(job, noise_std, grid)
         refreshed = Preconditioner.of(objective)  # the old one knew the forgotten rows
         return Outcome(
@@ -71,8 +75,10 @@ class Residual:
             assumptions,
             history,
             declared=(
+                *job.experiment_only,
                 "the phase is the release: the identity map plus one exact draw; initial_distance "
                 "is twice (tolerance + rounding)/ridge, checked in float64 at the noised point",
+                "this model only; r successive ones seen together have sqrt(r) times its mu",
                 "retained as secret state: the un-noised solution and the rows' Gram matrix, "
                 "computed without the forgotten records",
             ),
