@@ -11,8 +11,10 @@ Projection = Callable[[Tensor], Tensor]
 
 
 def norms(parameters: Tensor) -> Tensor:
-    """Euclidean norm of each model: (models,)."""
-    return parameters.flatten(1).norm(dim=1)
+    """Euclidean norm of each model: (models,); squares neither overflow nor vanish."""
+    flat = parameters.flatten(1)
+    largest = flat.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(flat.dtype).tiny)
+    return (flat / largest).norm(dim=1) * largest[:, 0]
 
 
 def whole_space(parameters: Tensor) -> Tensor:

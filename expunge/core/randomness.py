@@ -5,6 +5,7 @@ comes from its own 128 fresh bits through the inverse distribution function, wit
 precision in both tails. Streams for noise, initial points and batches are disjoint.
 """
 
+import hashlib
 import os
 from collections.abc import Callable
 
@@ -17,14 +18,13 @@ __all__ = ["NORMAL_ERROR", "keyed_uniform", "normal_source"]
 
 NORMAL_ERROR = 2e-14  # of one normal from the system: the inverse's relative error times |z| < 12
 
-STREAMS = {"init": 1, "noise": 2, "batches": 3}
-
 
 def normal_source(seed: int | None, stream: str = "noise") -> Callable[[Tensor], Tensor]:
     """Standard normal noise shaped like its argument, a fresh draw at every call."""
     if seed is None:
         return _from_the_system
-    generator = Generator().manual_seed((seed * 0x9E3779B97F4A7C15 + STREAMS[stream]) % 2**63)
+    digest = hashlib.sha256(f"{stream} {seed}".encode()).digest()
+    generator = Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
     def seeded(like: Tensor) -> Tensor:
         return torch.randn(like.shape, generator=generator, dtype=like.dtype)
@@ -45,14 +45,17 @@ def _from_the_system(like: Tensor) -> Tensor:
 def keyed_uniform(keys: Tensor, seed: int, step: int) -> Tensor:
     """A uniform in [0, 1) for each (seed, key, step), independent of every other key present.
 
-    splitmix64 on 64-bit words: whether a record is drawn depends on its own key only, so
-    retraining without some records draws the others exactly as before (THEORY 2.5).
+    splitmix64 on 64-bit words, the key first and then seed and step: whether a record is drawn
+    depends on its own key only, so retraining without some records draws the others exactly as
+    before (THEORY 2.5).
     """
-    mixed = _splitmix(keys.to(torch.int64) ^ _word(seed * 0x9E3779B97F4A7C15 + step))
+    word = int.from_bytes(hashlib.sha256(f"{seed} {step}".encode()).digest()[:8], "big")
+    mixed = _splitmix(_splitmix(keys.to(torch.int64)) + _word(word))
     return (mixed >> 11 & (2**53 - 1)).double() * 2.0**-53
 
 
 def _splitmix(x: Tensor) -> Tensor:
+    x = x + _word(0x9E3779B97F4A7C15)
     for multiplier in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
         x = (x ^ (x >> 30 & (2**34 - 1))) * _word(multiplier)
     return x ^ (x >> 31 & (2**33 - 1))

@@ -9,14 +9,15 @@ Gaussian mechanism's mu holds as it is.
 
 J comes from OpenDP's exact discrete Gaussian on a grid 2^f times finer, rounded to ours. A
 discrete Gaussian of integer std s differs from a rounded Gaussian of the same grid by at most
-1/(4 s^2) in total variation a coordinate; s is about 2^50, so d coordinates add d 2^-100 to delta.
+1/(4 s^2) in total variation a coordinate; s is about 2^50, so d coordinates add d 2^-100 to delta,
+which `check_sampler` keeps below the margin by which epsilons are rounded up.
 """
 
 import math
 
 import numpy as np
 
-__all__ = ["draw", "grid_for", "rounding_of", "sampler_delta"]
+__all__ = ["check_sampler", "draw", "grid_for", "rounding_of", "sampler_delta"]
 
 FINE_BITS = 50  # log2 of the discrete Gaussian's integer std
 GRID_SHARE = 2.0**-8  # of mu std that rounding to the grid may cost
@@ -57,6 +58,16 @@ def rounding_of(grid: float, dimension: int) -> float:
 def sampler_delta(dimension: int, epsilon: float) -> float:
     """What the sampler adds to delta: (1 + e^eps) d/(4 s^2), s >= 2^(bits-1)."""
     return (1 + math.exp(epsilon)) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
+
+
+def check_sampler(dimension: int, epsilon: float, delta: float) -> None:
+    """That the sampler's share is lost in the outward rounding of every reported epsilon.
+
+    Raises:
+        ValueError: delta is so small that it is not.
+    """
+    if sampler_delta(dimension, epsilon) > 1e-13 * delta:
+        raise ValueError(f"delta: {delta:g} is too small for {dimension} released coordinates")
 
 
 def _rounded_gaussian(count: int, std: float) -> np.ndarray:

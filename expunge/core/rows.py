@@ -32,30 +32,32 @@ def bounded_rows(
         ValueError: features that are not finite.
     """
     dtype = features.dtype if features.dtype in (np.float32, np.float64) else np.float64
-    norms = _norms(features)
-    if not np.isfinite(norms).all():
-        raise ValueError("features contain NaN or infinity")
+    width = features.shape[1]
     most = row_norm / math.sqrt(2) if intercept else row_norm
-    # A hair below the bound, so that rounding to the row's own precision stays within it.
-    most *= 1 - 4 * np.finfo(dtype).eps
-    scale = np.minimum(1.0, most / np.maximum(norms, np.finfo(np.float64).tiny))
-    shape = len(features), features.shape[1] + intercept
+    # A hair below the bound: room for the norm's own rounding and for the row's precision.
+    most *= 1 - 4 * np.finfo(dtype).eps - (width + 8) * np.finfo(np.float64).eps
+    shape = len(features), width + intercept
     bounded = np.empty(shape, dtype=dtype) if out is None else out
-    np.multiply(features, scale[:, None].astype(dtype), out=bounded[:, : features.shape[1]])
+    for start in range(0, len(features), BLOCK):
+        rows = slice(start, start + BLOCK)
+        bounded[rows, :width] = _scaled(features[rows].astype(np.float64), most)
     if intercept:
         bounded[:, -1] = most
     return bounded
 
 
+def _scaled(rows: np.ndarray, most: float) -> np.ndarray:
+    """Rows with norms above `most` brought down to it; the others as they are."""
+    largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+    if not np.isfinite(largest).all():
+        raise ValueError("features contain NaN or infinity")
+    unit = rows / np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
+    norms = largest * np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]
+    above = norms > most
+    factors = np.divide(most, norms / np.where(largest > 0, largest, 1.0), where=above, out=norms)
+    return np.where(above, unit * factors, rows)
+
+
 def public_row_norm(features: np.ndarray) -> float:
     """B from public rows alone: their largest norm, with room for an equal intercept."""
-    return math.sqrt(2) * float(_norms(features).max())
-
-
-def _norms(features: np.ndarray) -> np.ndarray:
-    """Euclidean norms in float64, a block of rows at a time."""
-    norms = np.empty(len(features))
-    for start in range(0, len(features), BLOCK):
-        block = features[start : start + BLOCK].astype(np.float64)
-        norms[start : start + BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
-    return norms
+    return math.sqrt(2) * float(np.linalg.norm(features.astype(np.float64), axis=1).max())

@@ -1,6 +1,6 @@
-"""Binary logistic loss: log(1 + exp(-y s)), y = +1 for target 1 and -1 for target 0.
+"""Binary logistic loss: log(1 + exp(-y s)), y = +1 for a positive target and -1 otherwise.
 
-derivative by the score: sigmoid(s) - target
+derivative by the score: sigmoid(s) - [target > 0]
 M = B, curvature = B^2/4                                            (THEORY E34, safe rule)
 """
 
@@ -49,7 +49,7 @@ class Logistic:
         return torch.nn.functional.softplus(-signed)
 
     def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
-        return torch.sigmoid(scores) - targets.to(scores.dtype)[:, None]
+        return torch.sigmoid(scores) - (targets > 0).to(scores.dtype)[:, None]
 
     def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
         p = torch.sigmoid(scores)

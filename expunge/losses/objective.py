@@ -117,7 +117,13 @@ def _present(values: Tensor, present: Tensor | None) -> Tensor:
 
 
 def gradient_rounding(
-    loss: LinearLoss, *, rows: int, features: int, divisor: float, theta_norm: float
+    loss: LinearLoss,
+    *,
+    rows: int,
+    features: int,
+    divisor: float,
+    theta_norm: float,
+    center_norm: float = 0.0,
 ) -> float:
     """A bound on the Euclidean error of `Objective.gradient` for ||theta|| <= theta_norm.
 
@@ -126,9 +132,10 @@ def gradient_rounding(
     - a chunk of c rows and the sum of its ceil(n/c) chunks:  g(c + n/c) sum ||r_i|| ||x_i||,
       because the matrix of absolute values of a sum of outer products has at most that norm;
     - a score's error is at most g(D) ||x|| ||theta||, which moves r_i by at most 1 time as much
-      (softmax, sigmoid and the identity are 1-Lipschitz); exp, its sum and the division add at
-      most 16 u ||r||, rounded up to 16 u (r has entries of at most 1, or s - y);
-    - division by nbar, the ridge product and the final sum add 4 u (M n/nbar + l2 ||theta||).
+      (softmax, sigmoid and the identity are 1-Lipschitz); exp, its sum over C outputs and the
+      division add at most g(C + 16) (1 + ||r||);
+    - division by nbar, the ridge product and the final sum add
+      8 u (M n/nbar + l2 (||theta|| + ||center||)).
 
     All of it depends on public constants only (THEORY 5.1).
     """
@@ -140,7 +147,8 @@ def gradient_rounding(
     share = rows / divisor
     steepest = loss.gradient_bound(theta_norm)  # bounds ||r_i|| ||x_i||
     scores = g(features + 2) * loss.row_norm * theta_norm
-    residuals = (scores + 16 * UNIT * (1 + steepest / loss.row_norm)) * loss.row_norm
+    transcendental = g(loss.outputs + 16) * (1 + steepest / loss.row_norm)
+    residuals = (scores + transcendental) * loss.row_norm
     summation = g(min(CHUNK, rows) + chunks + 2) * steepest
-    ridge = 4 * UNIT * (steepest * share + loss.l2 * theta_norm)
+    ridge = 8 * UNIT * (steepest * share + loss.l2 * (theta_norm + center_norm))
     return (summation + residuals) * share * (1 + 1e-6) + ridge

@@ -52,11 +52,9 @@ class Softmax:
         return scores.logsumexp(-1) - scores.gather(-1, index)[..., 0]
 
     def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
-        residual = torch.softmax(scores, -1)
         index = targets.expand(scores.shape[:-1])[..., None]
-        return residual.scatter_add_(
-            -1, index, -torch.ones_like(residual[..., :1].expand(index.shape))
-        )
+        minus = -torch.ones_like(index, dtype=scores.dtype)
+        return torch.softmax(scores, -1).scatter_add(-1, index, minus)
 
     def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
         p = torch.softmax(scores, -1)

@@ -42,7 +42,7 @@ class Squared:
         return self.target_norm**2 / 2
 
     def gradient_bound(self, theta_norm: float) -> float:
-        return self.row_norm * (self.row_norm * min(theta_norm, self.radius) + self.target_norm)
+        return self.row_norm * (self.row_norm * theta_norm + self.target_norm)
 
     @property
     def curvature(self) -> float:
@@ -59,7 +59,7 @@ class Squared:
 
     def clipped(self, targets: Tensor) -> Tensor:
         """Targets within the public bound."""
-        return targets.clamp(-self.target_norm, self.target_norm)
+        return targets.double().clamp(-self.target_norm, self.target_norm)
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
         """Raises: ValueError: no ball, so no bound on the gradient."""

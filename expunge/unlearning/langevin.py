@@ -139,6 +139,7 @@ class _Run:
 
     def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
         """Raises: NoCertificate: the history misses the target."""
+        release.check_sampler(job.dimension, job.target.level, job.target.delta)
         found = self._epsilon(job, phases)
         if found > job.target.level:
             raise NoCertificate(
@@ -218,7 +219,7 @@ class _Run:
         return self.scheme.record(bare, job, job.keep, first_step)
 
     def _rounding(self, job: Job, sigma: float) -> float:
-        """One step's error: its gradient's, its own few operations', and its noise's."""
+        """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
         rows = job.public + job.private
         _, features = job.objective.shape
         gradient = gradient_rounding(
@@ -227,6 +228,7 @@ class _Run:
             features=features,
             divisor=rows / self.scheme.load,
             theta_norm=self.radius + float(job.origin.norm()),
+            center_norm=float(job.origin.norm()),
         )
         noise_std = math.sqrt(2 * self.step_size) * sigma
         reach = (
@@ -236,7 +238,9 @@ class _Run:
             + 12 * noise_std * math.sqrt(job.dimension)
         )
         noise = noise_std * math.sqrt(job.dimension) * NORMAL_ERROR
-        return (self.step_size * gradient + 16 * UNIT * reach + noise) * (1 + 1e-6)
+        return (self.step_size * gradient + 2 * (job.dimension + 16) * UNIT * reach + noise) * (
+            1 + 1e-6
+        )
 
     def _grid(self, job: Job, noise_std: float) -> float:
         return release.grid_for(std=noise_std, mu=0.1, dimension=job.dimension)

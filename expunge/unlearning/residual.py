@@ -94,7 +94,8 @@ class Residual:
             rows=rows,
             features=features,
             divisor=rows,
-            theta_norm=2 * solution_norm(job.loss, job.center),  # and the center's distance to it
+            theta_norm=solution_norm(job.loss, job.center),
+            center_norm=float(job.origin.norm()),
         )
         return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
 
@@ -131,6 +132,7 @@ class Residual:
             rounding=release.rounding_of(grid, job.dimension),
         )
         history = History((phase,))
+        release.check_sampler(job.dimension, job.target.level, job.target.delta)
         if shift.bound(assumptions, history).epsilon(job.target.delta) > job.target.level:
             raise NoCertificate("the planned noise misses the target")
         return assumptions, history

@@ -83,11 +83,11 @@ def _newton(
         # Forcing term: superlinear, and no more digits than the tolerance needs.
         inner = max(min(0.1, math.sqrt(norm)), 0.3 * tolerance / norm)
         direction = _newton_direction(objective, theta, gradient, inner, apply)
-        theta, value, gradient = _line_search(objective, theta, value, gradient, direction)
-        reached = float(gradient.norm())
+        moved, new_value, new_gradient = _line_search(objective, theta, value, gradient, direction)
+        reached = float(new_gradient.norm())
         if not reached < norm:
-            break
-        norm = reached
+            break  # the point before is the better one
+        theta, value, gradient, norm = moved, new_value, new_gradient, reached
     return theta, norm
 
 
@@ -123,6 +123,8 @@ def _line_search(
 ) -> tuple[Tensor, float, Tensor]:
     """Halve the step until value or gradient falls; near the end only the gradient can tell."""
     slope, norm = float((gradient * direction).sum()), float(gradient.norm())
+    if not torch.isfinite(direction).all():
+        return theta, value, gradient
     step = 1.0
     while True:
         moved = theta + step * direction

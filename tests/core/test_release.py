@@ -205,7 +205,7 @@ def test_a_discrete_gaussian_is_within_its_charge_of_a_rounded_one(s):
     """Total variation at most 1/(4 s^2): the lemma behind `sampler_delta`, at 40 digits."""
     with mpmath.workdps(40):
         reach = range(-int(14 * s) - 1, int(14 * s) + 2)
-        weights = {k: mpmath.exp(-mpmath.mpf(k) ** 2 / (2 * mpmath.mpf(s) ** 2)) for k in reach}
+        weights = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(s) ** 2)) for k in reach}
         total = mpmath.fsum(weights.values())
         half = mpmath.mpf(1) / 2
         rounded = {k: mpmath.ncdf((k + half) / s) - mpmath.ncdf((k - half) / s) for k in reach}

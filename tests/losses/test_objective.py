@@ -269,6 +269,18 @@ def test_rounding_bounds_the_error_where_terms_cancel():
     assert rounding_error(loss, features, targets, theta) <= bound_for(loss, 1000, theta)
 
 
+def test_rounding_bounds_the_error_of_a_large_ridge():
+    """l2 theta is rounded too: by up to u l2 |theta|, which no other term covers."""
+    loss, worst = Logistic(1e3), 0.0
+    for seed in range(12):
+        features, targets = data(loss, 1, seed=seed)
+        theta = some_theta(loss, seed=seed)
+        error, bound = rounding_error(loss, features, targets, theta), bound_for(loss, 1, theta)
+        assert error <= bound
+        worst = max(worst, error / bound)
+    assert worst > 0.05
+
+
 def test_the_check_catches_a_bound_that_forgets_the_rows():
     """A planted fault: a bound of a few ulps of M does not survive biased sums."""
     loss = Squared(1e-4, radius=1e3)

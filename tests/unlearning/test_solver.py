@@ -83,9 +83,7 @@ def test_float32_rows_reach_a_tolerance_far_below_their_precision(loss):
     """float32 rows only make the direction coarser; the check is on the float64 gradient."""
     objective = problem(loss, spread=1.0, dtype=torch.float32)
     preconditioner = Preconditioner.of(objective)
-    theta = solve(
-        objective, start_of(objective), tolerance=1e-10, preconditioner=preconditioner
-    )
+    theta = solve(objective, start_of(objective), tolerance=1e-10, preconditioner=preconditioner)
     assert float(objective.gradient(theta).norm()) <= 1e-10
 
 
@@ -129,7 +127,7 @@ def test_the_start_is_left_alone(loss):
 
 @pytest.mark.parametrize("loss", LOSSES[:2], ids=["logistic", "softmax"])
 def test_a_warm_start_needs_fewer_passes_than_a_cold_one(loss, passes):
-    """Six records of 600 are deleted, as in `residual`. (A quadratic takes one step from anywhere.)"""
+    """Six records of 600 are deleted. A quadratic takes one Newton step from anywhere."""
     whole = problem(loss, spread=1.0)
     before = solve(whole, start_of(whole), tolerance=1e-9)
     keep = torch.arange(whole.rows) % 100 != 0
@@ -150,9 +148,7 @@ def test_a_preconditioner_changes_the_path_and_not_the_solution(loss, passes):
     reached, work = [], []
     for preconditioner in (None, Preconditioner.of(objective), strange):
         passes.clear()
-        reached.append(
-            solve(objective, start, tolerance=tolerance, preconditioner=preconditioner)
-        )
+        reached.append(solve(objective, start, tolerance=tolerance, preconditioner=preconditioner))
         work.append(len(passes))
     assert len(set(work)) > 1
     for theta in reached[1:]:
@@ -200,14 +196,14 @@ def test_newton_alone_is_enough_when_nothing_is_wrong(loss, monkeypatch):
 def test_a_bad_point_is_never_returned(loss, monkeypatch):
     objective = problem(loss)
     monkeypatch.setattr(solver, "_newton_direction", idle)
-    monkeypatch.setattr(solver, "_lbfgs", lambda objective, theta, tolerance: theta)
+    monkeypatch.setattr(solver, "_lbfgs", lambda _, theta, *__: theta)
     with pytest.raises(NotConverged, match="tolerance"):
         solve(objective, start_of(objective), tolerance=1e-7)
 
 
 def test_a_tolerance_below_rounding_is_refused(loss):
+    objective = problem(loss, spread=0.3)
     with pytest.raises(NotConverged):
-        objective = problem(loss, spread=0.3)
         solve(objective, start_of(objective), tolerance=1e-25)
 
 
