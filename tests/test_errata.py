@@ -19,6 +19,7 @@ from expunge.accounting import (
     Phase,
     Refused,
     account,
+    conversions,
     learn_unlearn,
 )
 from expunge.accounting.advantage import PaperAdvantage
@@ -40,12 +41,7 @@ FIGURE_2 = {"strong_convexity": 0.0119, "step_size": 1 / 0.2619}
 
 
 def gaussian_renyi(order: float, mean: float, v1: float, v2: float) -> float:
-    """D_order(N(mean, v1) || N(0, v2)), infinite where the mixture variance is not positive."""
-    mixed = order * v2 + (1 - order) * v1
-    if mixed <= 0:
-        return math.inf
-    log_part = math.log(mixed) - (1 - order) * math.log(v1) - order * math.log(v2)
-    return order * mean**2 / (2 * mixed) + log_part / (2 * (1 - order))
+    return conversions.gaussian_renyi(order, mean_gap=mean, of_variance=v1, against_variance=v2)
 
 
 def test_e1_the_printed_prefactor_understates_the_divergence_774_times():

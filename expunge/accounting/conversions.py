@@ -29,6 +29,7 @@ __all__ = [
     "epsilon_from_gdp",
     "epsilon_from_linear_renyi_mironov",
     "epsilon_from_renyi",
+    "gaussian_renyi",
     "gdp_delta",
     "gdp_for_epsilon",
     "gdp_for_renyi",
@@ -201,6 +202,26 @@ def epsilon_from_linear_renyi_mironov(slope: float, delta: float) -> float:
 def _check_mu(mu: float) -> None:
     if not mu >= 0:
         raise InvalidInput("mu", "must not be negative")
+
+
+def gaussian_renyi(
+    order: float, *, mean_gap: float, of_variance: float, against_variance: float
+) -> float:
+    """D_alpha(N(gap, v1) || N(0, v2)) = alpha gap^2/(2 v) + log(v/(v1^(1-a) v2^a))/(2(1-a)).
+
+    v = a v2 + (1-a) v1; infinite where v <= 0. The exact oracle of one-dimensional Gaussian laws.
+    """
+    if not order > 0 or order == 1:
+        raise InvalidInput("order", "must be positive and not 1")
+    if not (of_variance > 0 and against_variance > 0):
+        raise InvalidInput("variance", "must be positive")
+    # v/(v1^(1-a) v2^a) from the ratio r = v1/v2, so that equal variances give an exact 0
+    excess = of_variance / against_variance - 1
+    mixed = 1 + (1 - order) * excess  # v / v2
+    if mixed <= 0:
+        return math.inf
+    log_part = math.log1p((1 - order) * excess) - (1 - order) * math.log1p(excess)
+    return order * mean_gap**2 / (2 * mixed * against_variance) + log_part / (2 * (1 - order))
 
 
 def check_delta(delta: float) -> None:
