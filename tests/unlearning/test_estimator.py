@@ -281,13 +281,13 @@ def test_the_callers_own_arrays_are_never_touched():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_after_forgetting_the_model_is_that_of_the_rest_up_to_the_stated_noise(classes):
-    """Eight standard deviations in norm: exceeded with probability below 1e-9 for 5+ coordinates."""
+    """Norms of Gaussians exceed sqrt(d) + 8 standard deviations with probability below 1e-13."""
     X, y = labelled(200, classes=classes)
     clf = CertifiedClassifier(released=False).fit(X, y)
-    clf.forget(range(0, 60))
+    clf.forget(range(60))
     rest = CertifiedClassifier().fit(X[60:], y[60:])
     noise_std = clf.history_.phases[-1].noise_std
-    gap = np.linalg.norm(np.hstack([clf.coef_, clf.intercept_[:, None]]) - rest._outcome.theta.numpy())
+    gap = float((clf._outcome.theta - rest._outcome.theta).norm())
     size = rest._outcome.theta.numel()
     distance = clf._outcome.assumptions.initial_distance
     assert gap <= distance + noise_std * (math.sqrt(size) + 8)
@@ -296,14 +296,21 @@ def test_after_forgetting_the_model_is_that_of_the_rest_up_to_the_stated_noise(c
     assert moved > 1e4 * gap  # so the test can tell
 
 
-def test_retraining_gives_bit_for_bit_the_model_of_the_rest():
-    X, y = labelled(200)
-    clf = CertifiedClassifier(strategy="retrain").fit(X, y)
-    certificate = clf.forget([0, 17, 199])
-    rest = np.delete(np.arange(200), [0, 17, 199])
-    again = CertifiedClassifier(strategy="retrain").fit(X[rest], y[rest])
-    np.testing.assert_array_equal(clf.coef_, again.coef_)
-    assert certificate.claim.epsilon == 0
+def test_a_public_reference_changes_the_start_or_the_ridge_and_still_certifies():
+    X, y = labelled(60)
+    public = labelled(400, seed=1)
+    models = {}
+    for reference in ("zero", "start", "center"):
+        clf = CertifiedClassifier(reference=reference, l2=0.1).fit(X, y, public=public)
+        models[reference] = clf.coef_
+        assert differences(clf.forget([1, 2])) == []
+    # Same objective, same minimiser, each within tolerance/l2 of it: a different ridge is not.
+    assert np.linalg.norm(models["zero"] - models["start"]) <= 2 * 1e-9 / 0.1
+    assert np.linalg.norm(models["zero"] - models["center"]) > 1e-3
+    with pytest.raises(ValueError, match="needs public records"):
+        CertifiedClassifier(reference="center").fit(X, y)
+    with pytest.raises(ValueError, match="reference: 'there'"):
+        CertifiedClassifier(reference="there").fit(X, y, public=public)
 
 
 # The label set.
@@ -341,9 +348,7 @@ def test_deleting_a_classs_last_record_keeps_the_models_shape(strategy):
     X, y = labelled(60, classes=3)
     y[y == 2] = 0
     y[7] = 2
-    clf = CertifiedClassifier(strategy=QUICK[strategy]).fit(
-        X, y, public=(labelled(600)[0], labelled(600)[1] % 2), ids=None
-    ) if False else CertifiedClassifier(strategy=QUICK[strategy], classes=[0, 1, 2], l2=0.5).fit(X, y)
+    clf = CertifiedClassifier(strategy=QUICK[strategy], classes=[0, 1, 2], l2=0.5).fit(X, y)
     shape = clf.coef_.shape
     clf.forget(7)
     assert clf.coef_.shape == shape == (3, 4)
@@ -394,19 +399,18 @@ def test_changed_records_give_no_certificate_and_leave_the_model_alone(strategy,
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("where", ["private", "public", "predicted"])
-def test_values_that_are_not_finite_are_refused(value, where):
+def test_values_that_are_not_finite_are_refused(value):
     X, y = labelled(20)
     bad = X.copy()
     bad[3, 1] = value
-    clf = CertifiedClassifier()
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        if where == "private":
-            clf.fit(bad, y)
-        elif where == "public":
-            clf.fit(X, y, public=(bad, y))
-        else:
-            clf.fit(X, y).predict(bad)
+    clf = CertifiedClassifier().fit(X, y)
+    for refused in (
+        lambda: CertifiedClassifier().fit(bad, y),
+        lambda: CertifiedClassifier().fit(X, y, public=(bad, y)),
+        lambda: clf.predict(bad),
+    ):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            refused()
 
 
 def test_a_solver_that_lies_gives_no_certificate_and_leaves_the_model_alone(monkeypatch):
@@ -621,14 +625,14 @@ def attack(observer, deletions, features=50, rows=3000):
     bounded = CertifiedClassifier().fit(outside, rng.integers(0, 2, 4000))._job.features
     cosines = []
     for one in deletions:
-        clf = CertifiedClassifier(
-            observer=observer, strategy="auto", random_state=one if observer == "all" else None
-        ).fit(X, y)
-        before, row = clf._outcome.theta.clone(), clf._job.features[one, :-1].clone()
+        # For observer `all` as little noise as one deletion at epsilon = 1 allows.
+        strategy = "residual" if observer == "final" else Langevin(capacity=1 / rows)
+        clf = CertifiedClassifier(observer=observer, strategy=strategy, random_state=one)
+        clf.fit(X, y)
+        before, row = clf._outcome.theta.clone(), clf._job.features[one].clone()
         certificate = clf.forget(one)
         found = recovered_direction(clf, before, clf._outcome.theta, bounded, rows)
-        slope = float(torch.sigmoid(clf._loss.row_norm * before[0, :-1] @ row)) - y[one]
-        gradient = math.copysign(1.0, slope) * row
+        gradient = (torch.sigmoid(before[0] @ row) - y[one]) * row[:-1]
         cosines.append(float(found @ gradient / found.norm() / gradient.norm()))
     return np.array(cosines), certificate
 
@@ -636,7 +640,7 @@ def attack(observer, deletions, features=50, rows=3000):
 def test_both_models_around_a_bare_base_reveal_the_deleted_record():
     """Why the default certificate says EARLIER RELEASES NOT COVERED."""
     cosines, certificate = attack("final", range(40, 50))
-    assert np.median(cosines) > 0.99
+    assert np.median(cosines) > 0.999
     assert certificate.claim.statement[0] == "EARLIER RELEASES NOT COVERED."
 
 
@@ -647,6 +651,6 @@ def test_observer_all_hides_the_deleted_record_from_the_same_attack():
     deviations; five standard errors of the mean on top, fresh seeds failing once in a million.
     """
     cosines, certificate = attack("all", range(40, 50))
-    assert certificate.claim.epsilon <= 1
+    assert 0.9 < certificate.claim.epsilon <= 1
     allowed = (certificate.claim.mu + 5 / math.sqrt(len(cosines))) / math.sqrt(50)
     assert abs(cosines.mean()) <= allowed

@@ -61,6 +61,8 @@ def lonely_row(rows=ROWS, observer="final"):
         features=torch.from_numpy(features),
         targets=torch.from_numpy(targets),
         keep=torch.arange(ROWS) < rows,
+        left=(torch.arange(ROWS) >= rows).long(),
+        keys=torch.arange(ROWS),
         public=0,
         private=ROWS,
         target=TARGET,

@@ -1,0 +1,66 @@
+import pytest
+
+from expunge.losses import Logistic, Squared
+from expunge.unlearning.choice import COLD_PASSES, WARM_PASSES, cheapest, prices, public_data_pays
+from expunge.unlearning.langevin import Langevin
+from expunge.unlearning.residual import Residual
+from tests.unlearning.problems import job_of
+
+NAMES = {"residual", "langevin", "noise_first", "retrain"}
+
+
+@pytest.mark.parametrize("loss", [Logistic(l2=0.1), Squared(l2=0.1), Squared(l2=0.1, radius=1.0)])
+@pytest.mark.parametrize("observer", ["final", "all"])
+def test_every_strategy_is_listed_once_those_that_can_be_taken_first_by_cost(loss, observer):
+    listed = prices(job_of(loss, observer=observer), 6)
+    assert {price.name for price in listed} == NAMES
+    assert len(listed) == len(NAMES)
+    excluded = [price.excluded is not None for price in listed]
+    assert excluded == sorted(excluded)
+    taken = [price.steps for price in listed if price.excluded is None]
+    assert taken == sorted(taken)
+    assert all(price.excluded for price, out in zip(listed, excluded, strict=True) if out)
+
+
+def test_for_observer_all_only_langevin_can_be_taken():
+    listed = prices(job_of(observer="all"), 6)
+    assert [price.name for price in listed if price.excluded is None] == ["langevin"]
+    for price in listed:
+        if price.name != "langevin":
+            assert "base model" in price.excluded
+    assert isinstance(cheapest(job_of(observer="all"), 6), Langevin)
+
+
+def test_for_the_final_observer_residual_is_the_cheapest():
+    assert cheapest(job_of(), 6) == Residual()
+    first = prices(job_of(), 6)[0]
+    assert (first.name, first.steps) == ("residual", WARM_PASSES)
+    assert first.cost_of_retraining == WARM_PASSES / COLD_PASSES < 1
+    assert first.release_noise_std == Residual().noise(job_of())[0]
+
+
+def test_without_a_ball_noisy_descent_on_squares_is_excluded_with_the_reason():
+    excluded = {p.name: p.excluded for p in prices(job_of(Squared(l2=0.1)), 6)}
+    assert "give a radius" in excluded["langevin"]
+    assert "give a radius" in excluded["noise_first"]
+    assert excluded["residual"] is None
+    assert excluded["retrain"] is None
+
+
+def test_no_sound_strategy_is_an_error():
+    with pytest.raises(ValueError, match="none is sound for this observer"):
+        cheapest(job_of(Squared(l2=0.1), observer="all"), 6)
+
+
+def test_prices_do_not_depend_on_what_the_records_hold():
+    job = job_of()
+    before = prices(job, 6)
+    job.features[:] = 0.2
+    job.targets[:] = 1
+    assert prices(job, 6) == before
+
+
+def test_public_records_lower_the_noise_by_their_share():
+    """Observer all: sigma is proportional to 1/(private + public)."""
+    alone, together = public_data_pays(job_of(private=50, public=150, observer="all"), 5)
+    assert alone / together == pytest.approx(4, rel=1e-9)

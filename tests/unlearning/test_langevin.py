@@ -1,0 +1,357 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from expunge.accounting.bounds import shift
+from expunge.accounting.history import History
+from expunge.accounting.moduli import Run, moduli
+from expunge.losses import Logistic, Softmax, Squared
+from expunge.unlearning import langevin as langevin_module
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
+from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
+from tests.unlearning.problems import job_of, without
+
+LOSS = Logistic(l2=0.1)
+QUICK = Langevin(learn_steps=60)
+STRATEGIES = (QUICK, NoiseFirst(learn_steps=60, unlearn_steps=8))
+BOTH = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
+
+
+def chain(strategy, job, *requests):
+    """Outcomes after fit and after every request, and the job as it stands."""
+    outcomes = [strategy.fit(job)]
+    for rows in requests:
+        job = without(job, list(rows))
+        outcomes.append(strategy.forget(job, outcomes[-1]))
+    return outcomes, job
+
+
+def epsilon(outcome, job):
+    return shift.bound(outcome.assumptions, outcome.history).epsilon(job.target.delta)
+
+
+def counted(history):
+    """(steps, samples, forgotten) of each stretch of equal records."""
+    found = []
+    for phase in history.phases:
+        if found and found[-1][1:] == [phase.samples, phase.forgotten]:
+            found[-1][0] += phase.steps
+        else:
+            found.append([phase.steps, phase.samples, phase.forgotten])
+    return [tuple(one) for one in found]
+
+
+# Bookkeeping.
+
+
+def test_every_phase_knows_how_many_of_its_records_are_gone_by_now():
+    outcomes, job = chain(QUICK, job_of(public=900), [950], [951, 952], [955, 956, 957])
+    assert counted(outcomes[0].history) == [(60, 960, 0)]
+    steps = [counted(outcome.history)[-1][0] for outcome in outcomes]
+    assert counted(outcomes[1].history) == [(60, 960, 1), (steps[1], 959, 0)]
+    assert counted(outcomes[3].history) == [
+        (60, 960, 6),
+        (steps[1], 959, 5),
+        (steps[2], 957, 3),
+        (steps[3], 954, 0),
+    ]
+    assert job.forgotten == 6
+
+
+def test_noise_first_puts_all_noise_into_the_first_unlearning_step():
+    strategy = NoiseFirst(learn_steps=60, unlearn_steps=8)
+    outcomes, _ = chain(strategy, job_of(public=900), [950], [951, 952])
+    phases = outcomes[-1].history.phases
+    assert [phase.steps for phase in phases] == [60, 1, 7, 1, 7]
+    assert [phase.forgotten for phase in phases] == [3, 2, 2, 0, 0]
+    assert [phase.sigma > 0 for phase in phases] == [False, True, False, True, False]
+    single, _ = chain(NoiseFirst(learn_steps=60, unlearn_steps=1), job_of(public=900), [950])
+    assert [phase.steps for phase in single[-1].history.phases] == [60, 1]
+
+
+@BOTH
+def test_the_history_of_earlier_outcomes_is_never_rewritten(strategy):
+    job = job_of(public=900)
+    first = strategy.fit(job)
+    before = first.history, first.theta.clone()
+    strategy.forget(without(job, [950]), first)
+    assert first.history == before[0]
+    assert torch.equal(first.theta, before[1])
+
+
+@BOTH
+def test_every_outcome_of_a_sequence_meets_the_target(strategy):
+    outcomes, job = chain(strategy, job_of(public=900), [950], [951, 952], range(910, 915))
+    for outcome in outcomes[1:]:
+        assert epsilon(outcome, job) <= 1.0
+
+
+def test_observer_all_marks_the_last_step_of_every_request_as_released():
+    outcomes, _ = chain(QUICK, job_of(public=900, observer="all"), [950], [951])
+    phases = outcomes[-1].history.phases
+    assert [(phase.steps, phase.released) for phase in phases] == [
+        (59, False),
+        (1, True),
+        (1, True),
+        (1, True),
+    ]
+    final, _ = chain(QUICK, job_of(public=900), [950])
+    assert not any(phase.released for phase in final[-1].history.phases)
+
+
+# How many steps, how much noise.
+
+
+def test_no_fewer_unlearning_steps_would_meet_the_target():
+    outcomes, job = chain(QUICK, job_of(public=100), [110, 111, 112])
+    history = outcomes[-1].history
+    learning, steps = history.phases[:2], sum(phase.steps for phase in history.phases[2:])
+    assert steps > 1
+    *most, last = history.phases
+    spare = most[-1]
+    fewer = [*learning, last]
+    if spare.steps > 1:
+        fewer.insert(2, type(spare)(**{**vars(spare), "steps": spare.steps - 1}))
+    missed = shift.bound(outcomes[-1].assumptions, History(tuple(fewer))).epsilon(1e-5)
+    assert epsilon(outcomes[-1], job) <= 1.0 < missed
+
+
+def test_noise_first_takes_the_least_sigma_that_meets_the_target():
+    """mu = c Z_T/noise_std with Z_T = s (1 - c^T)/(1 - c), s = 2 M eta n_f/n (THEORY 5.2)."""
+    outcomes, job = chain(STRATEGIES[1], job_of(public=140), [150, 151])
+    noisy = outcomes[-1].history.phases[1]
+    eta = 1 / (0.25 + LOSS.l2)
+    c = 1 - eta * LOSS.l2
+    distance = 2 * eta * 2 / 200 * (1 - c**60) / (1 - c)
+    guarantee = shift.bound(outcomes[-1].assumptions, outcomes[-1].history)
+    assert guarantee.mu == pytest.approx(c * distance / noisy.noise_std, rel=2e-3)
+    assert guarantee.mu >= c * distance / noisy.noise_std  # rounding is charged on top
+    assert 1 - 1e-6 <= epsilon(outcomes[-1], job) <= 1.0
+
+
+def test_the_joint_certificate_is_that_of_the_learned_model_alone():
+    """z = 0 at the release: what comes after adds nothing but rounding (THEORY 2.7)."""
+    outcomes, _ = chain(QUICK, job_of(public=900, observer="all"), [950, 951])
+    learned = History(outcomes[-1].history.phases[:2])
+    joint = shift.bound(outcomes[-1].assumptions, outcomes[-1].history).mu
+    alone = shift.bound(outcomes[-1].assumptions, learned).mu
+    assert alone <= joint <= alone * (1 + 1e-4)
+
+
+def test_the_chosen_sigma_is_proportional_to_the_forgotten_share():
+    """Observer all: mu is (s/noise_std) times constants, s = 2 M eta n_f/n."""
+    small = Langevin(capacity=0.1).chosen_sigma(job_of(private=100, public=900, observer="all"))
+    large = Langevin(capacity=0.4).chosen_sigma(job_of(private=100, public=900, observer="all"))
+    assert large / small == pytest.approx(4, rel=1e-9)
+
+
+@pytest.mark.parametrize("observer", ["final", "all"])
+def test_the_capacity_that_was_asked_for_is_honoured(observer):
+    strategy = Langevin(learn_steps=60, capacity=0.2)
+    job = job_of(private=50, public=450, observer=observer)
+    outcomes, after = chain(strategy, job, range(450, 460))
+    assert after.forgotten == 10
+    assert epsilon(outcomes[-1], after) <= 1.0
+
+
+def test_a_sigma_that_is_given_is_used_in_every_phase():
+    outcomes, _ = chain(Langevin(learn_steps=60, sigma=0.25), job_of(public=900), [950], [951])
+    assert {phase.sigma for phase in outcomes[-1].history.phases} == {0.25}
+
+
+def test_too_many_deletions_for_observer_all_are_refused_with_a_way_out():
+    strategy, job = Langevin(learn_steps=60, capacity=0.02), job_of(public=40, observer="all")
+    base = strategy.fit(job)
+    with pytest.raises(NoCertificate, match="is above the target 1: more was forgotten"):
+        strategy.forget(without(job, range(40, 80)), base)
+
+
+def test_more_unlearning_steps_than_retraining_takes_are_refused_with_a_way_out():
+    strategy, job = Langevin(learn_steps=20, sigma=1e-4), job_of()
+    base = strategy.fit(job)
+    with pytest.raises(NoCertificate, match=r"unlearning steps would be needed, 20 retrain"):
+        strategy.forget(without(job, range(40, 80)), base)
+
+
+@BOTH
+def test_steps_and_noise_depend_on_counts_only(strategy):
+    histories = []
+    for value in (0.1, -0.4):
+        job = job_of(public=900)
+        job.features[900:] = value
+        job.targets[900:] = int(value > 0)
+        outcomes, _ = chain(strategy, job, [950], [951, 952])
+        histories.append([(outcome.history, outcome.assumptions) for outcome in outcomes])
+    assert histories[0] == histories[1]
+
+
+def test_a_setting_never_forgets_all_that_there_is():
+    assert setting_of(job_of(private=60, public=0), 10, 60).forget == 59
+    assert setting_of(job_of(private=60, public=1), 10, 60).forget == 60
+
+
+# The runs themselves.
+
+
+@BOTH
+def test_a_seed_reproduces_the_run_and_none_does_not(strategy):
+    def run(seed):
+        outcomes, _ = chain(strategy, job_of(public=900, seed=seed), [950], [951])
+        return outcomes[-1]
+
+    assert torch.equal(run(5).theta, run(5).theta)
+    assert not torch.equal(run(5).theta, run(6).theta)
+    assert not torch.equal(run(None).theta, run(None).theta)
+    assert any("EXPERIMENT ONLY" in line for line in run(5).declared)
+    assert run(None).declared == ()
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize("sigma", [0.1, 1e3])
+def test_models_stay_in_the_ball_that_the_certificate_states(sigma, seed):
+    loss = Squared(l2=0.1, radius=0.5)
+    strategy = Langevin(learn_steps=30, sigma=sigma)
+    outcomes, _ = chain(strategy, job_of(loss, public=900, seed=seed), [950])
+    for outcome in outcomes:
+        assert outcome.assumptions.radius == 0.5
+        assert float(outcome.theta.norm()) <= 0.5 * (1 + 1e-14)
+    if sigma == 1e3:
+        assert float(outcomes[-1].theta.norm()) == pytest.approx(0.5)
+
+
+def test_clean_learning_never_reaches_its_ball():
+    job = job_of(Logistic(l2=1e-3))
+    job.features[:] = 0
+    job.features[:, 0] = 1
+    job.targets[:] = 1
+    outcome = NoiseFirst(learn_steps=2000).fit(job)
+    assert float(outcome.theta.norm()) < outcome.assumptions.radius == 1e3
+
+
+def test_clean_learning_is_plain_gradient_descent():
+    job = job_of()
+    theta = torch.zeros(1, 5, dtype=torch.float64)
+    for _ in range(25):
+        theta = theta - job.objective.gradient(theta) / (0.25 + LOSS.l2)
+    learned = NoiseFirst(learn_steps=25).fit(job)
+    torch.testing.assert_close(learned.theta, theta, rtol=1e-12, atol=1e-14)
+    (phase,) = learned.history.phases
+    assert phase.step_size == pytest.approx(1 / 0.35)
+
+
+def test_a_released_model_lies_on_its_grid():
+    """Unless the ball cut it off: no low bit of the un-noised model survives."""
+    outcomes, job = chain(Langevin(learn_steps=30, sigma=0.01), job_of(public=900), [950])
+    for outcome in outcomes:
+        noise_std = outcome.history.phases[-1].noise_std
+        assert float(outcome.theta.norm()) < outcome.assumptions.radius
+        # The largest power of two with h sqrt(d) <= 0.1 noise_std/256.
+        finest = 0.1 * noise_std / 256 / math.sqrt(job.dimension)
+        grid = 2.0 ** math.floor(math.log2(finest))
+        steps = outcome.theta.numpy() / grid
+        np.testing.assert_array_equal(np.rint(steps), steps)
+
+
+@BOTH
+def test_values_that_are_not_finite_give_no_certificate(strategy):
+    job = job_of()
+    base = strategy.fit(job)
+    job.features[3, 2] = math.nan
+    with pytest.raises(NoCertificate, match="not finite"):
+        strategy.forget(without(job, [45]), base)
+
+
+def test_every_step_charges_its_own_rounding_and_the_last_one_the_grid_too():
+    outcomes, job = chain(QUICK, job_of(public=900), [950])
+    phases = outcomes[-1].history.phases
+    assert all(phase.rounding > 0 for phase in phases)
+    grid = 0.1 * phases[1].noise_std / 256 / math.sqrt(job.dimension)
+    least, most = grid / 2 * math.sqrt(5) / 2, grid * math.sqrt(5) / 2
+    assert least <= phases[1].rounding - phases[0].rounding <= most * (1 + 1e-9)
+
+
+# The distances behind the certificate, on runs that share their noise.
+
+
+def forward_distance(assumptions, history):
+    """How far apart two runs of this history can be: z <- c z + s, step by step."""
+    distance = 0.0
+    for parts in moduli(assumptions, history):
+        for part in parts:
+            runs, repeats = ((part,), 1) if isinstance(part, Run) else (part.runs, part.repeats)
+            for run in runs * repeats:
+                for _ in range(run.steps):
+                    distance = run.contraction.c * distance + run.shift
+    return distance
+
+
+def opposed(loss, variant, **options):
+    """Rows of full norm; the last six private ones contradict all others."""
+    job = job_of(loss, private=30, public=10, target=(15.0, 1e-5), **options)
+    rng = np.random.default_rng(variant)
+    direction = rng.normal(size=5)
+    rows = direction + 0.3 * rng.normal(size=(40, 5))
+    rows *= loss.row_norm / np.linalg.norm(rows, axis=1)[:, None]
+    job.features[:] = torch.from_numpy(rows)
+    job.targets[:] = 0
+    job.targets[34:] = 1
+    return job
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Logistic(l2=0.02),
+        Softmax(3, l2=0.1, row_norm=2.0),
+        Squared(l2=0.05, radius=2.0),
+    ],
+    ids=lambda loss: type(loss).__name__,
+)
+@pytest.mark.parametrize(
+    "scheme", [FullBatch(), Cyclic(4), PoissonBatch(0.3)], ids=lambda s: type(s).__name__
+)
+def test_runs_with_and_without_the_forgotten_drift_apart_no_further_than_stated(
+    monkeypatch, loss, scheme, seed
+):
+    same_noise = langevin_module.normal_source
+    monkeypatch.setattr(langevin_module, "normal_source", lambda _: same_noise(seed))
+    strategy = Langevin(learn_steps=25, sigma=0.5, scheme=scheme)
+    job = opposed(loss, seed, seed=seed)
+    after = without(job, range(34, 40))
+    learned, retrained = strategy.fit(job), strategy.fit(after)
+    unlearned = strategy.forget(after, learned)
+    history = History(
+        unlearned.history.phases[:2],
+        unlearned.history.normaliser,
+        unlearned.history.normaliser_count,
+    )
+    gap = float((learned.theta - retrained.theta).norm())
+    allowed = forward_distance(unlearned.assumptions, history)
+    assert 0 < gap <= allowed
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "loss",
+    [Logistic(l2=0.5), Softmax(3, l2=0.5), Squared(l2=1.0, radius=0.5)],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_the_shift_that_noise_first_hides_is_within_the_certified_mu(loss, seed):
+    """All else is deterministic, so mu of this very deletion is the shift over noise_std."""
+    strategy = NoiseFirst(learn_steps=25, unlearn_steps=1)
+    job = opposed(loss, seed)
+    after = without(job, range(34, 40))
+    learned, retrained = strategy.fit(job), strategy.fit(after)
+    unlearned = strategy.forget(after, learned)
+    noisy = unlearned.history.phases[-1]
+    ahead = [
+        base.theta - noisy.step_size * after.objective.gradient(base.theta)
+        for base in (learned, retrained)
+    ]
+    shift_of_means = float((ahead[0] - ahead[1]).norm())
+    certified = shift.bound(unlearned.assumptions, unlearned.history).mu
+    assert 0 < shift_of_means / noisy.noise_std <= certified

@@ -1,0 +1,176 @@
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+
+from expunge.accounting.bounds import shift
+from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses.objective import gradient_rounding
+from expunge.unlearning import residual as residual_module
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.residual import Residual, solution_norm
+from tests.unlearning.problems import job_of, without
+
+LOSSES = (
+    Logistic(l2=1e-2),
+    Softmax(3, l2=0.3),
+    Squared(l2=1e-3, target_norm=2.0),
+    Logistic(l2=10.0, row_norm=1.5),
+)
+TARGETS = ((1.0, 1e-5), (0.01, 1e-9), (8.0, 1e-3), (1e-4, 1e-12))
+
+
+def forgotten(job, strategy=None, rows=(45, 70)):
+    strategy = strategy or Residual()
+    return strategy.forget(without(job, list(rows)), strategy.fit(job))
+
+
+def delta_of(mu, epsilon):
+    """Of N(mu, 1) against N(0, 1), in 60 digits."""
+    with mpmath.workdps(60):
+        mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        first = mpmath.ncdf(-epsilon / mu + mu / 2)
+        return first - mpmath.exp(epsilon) * mpmath.ncdf(-epsilon / mu - mu / 2)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("target", TARGETS)
+def test_twice_the_ball_and_the_grid_over_the_noise_meet_the_target(loss, target):
+    """mu = (2 z + h sqrt(d))/noise_std, recomputed; delta(epsilon) in high precision."""
+    job, strategy = job_of(loss, target=target), Residual(1e-9)
+    noise_std, grid = strategy.noise(job)
+    rounding = gradient_rounding(
+        loss, rows=100, features=5, divisor=100, theta_norm=solution_norm(loss)
+    )
+    ball = (strategy.tolerance + rounding) / loss.l2
+    mu = (2 * ball + grid * math.sqrt(job.dimension)) / noise_std
+    assert delta_of(mu, target[0]) <= target[1]
+    certified = shift.bound(*strategy.record(job, noise_std, grid))
+    assert mu <= certified.mu * (1 + 1e-12)
+    assert certified.epsilon(target[1]) <= target[0]
+    assert delta_of(certified.mu * 1.05, target[0]) > target[1]  # and little is wasted
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_grid_is_a_power_of_two_and_costs_a_256th(target):
+    job = job_of(target=target)
+    noise_std, grid = Residual().noise(job)
+    assert math.frexp(grid)[0] == 0.5
+    spent = grid * math.sqrt(job.dimension)
+    mu = Residual().distance(job) / noise_std
+    assert spent <= mu * 1.05 * noise_std / 256
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_the_noised_point_has_a_gradient_within_the_tolerance(loss):
+    job = job_of(loss)
+    after, strategy = without(job, [45, 70]), Residual(1e-8)
+    outcome = strategy.forget(after, strategy.fit(job))
+    point = outcome.secret["theta"]
+    gradient = after.objective.gradient(point)
+    assert float(gradient.norm()) <= strategy.tolerance
+    noise_std, grid = strategy.noise(after)
+    drawn = outcome.theta - point
+    # Six standard deviations in norm beyond the typical one; half a grid step of rounding each.
+    reach = noise_std * (math.sqrt(job.dimension) + 6) + grid * math.sqrt(job.dimension)
+    assert 0 < float(drawn.norm()) <= reach
+    assert torch.equal(outcome.theta / grid, (outcome.theta / grid).round())
+
+
+def test_the_fitted_model_is_the_minimiser_without_noise_or_certificate():
+    job = job_of()
+    one, other = Residual().fit(job), Residual().fit(job)
+    assert torch.equal(one.theta, other.theta)
+    assert one.history is None
+    assert one.assumptions is None
+    assert float(job.objective.gradient(one.theta).norm()) <= 1e-9
+
+
+def test_the_secret_state_after_a_request_knows_the_retained_rows_only():
+    job = job_of()
+    after = without(job, [45, 70])
+    outcome = forgotten(job)
+    vectors, values = outcome.secret["vectors"], outcome.secret["values"]
+    rows = after.features[after.keep]
+    torch.testing.assert_close(
+        vectors @ values.diag() @ vectors.T, rows.T @ rows / 98, rtol=1e-12, atol=1e-14
+    )
+    assert set(outcome.secret) == {"theta", "vectors", "values"}
+    assert any("retained as secret state" in line for line in outcome.declared)
+
+
+def test_the_secret_state_does_not_depend_on_what_the_forgotten_rows_held():
+    """The un-noised point may differ within its ball; the Gram matrix not at all."""
+    states = []
+    for value in (0.1, -0.4):
+        job = job_of()
+        job.features[[45, 70]] = value
+        states.append(forgotten(job))
+    one, other = states
+    assert torch.equal(one.secret["values"], other.secret["values"])
+    assert torch.equal(one.secret["vectors"], other.secret["vectors"])
+    gap = float((one.secret["theta"] - other.secret["theta"]).norm())
+    assert gap <= one.assumptions.initial_distance
+    assert one.history == other.history
+    assert one.assumptions == other.assumptions
+
+
+@pytest.mark.parametrize("move", [2e-8, 1.0, math.nan, math.inf])
+def test_a_solver_that_lies_gives_no_certificate(monkeypatch, move):
+    job, strategy = job_of(), Residual(1e-9)
+    base = strategy.fit(job)
+    monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + move)
+    with pytest.raises(NoCertificate, match="does not satisfy its own check"):
+        strategy.forget(without(job, [45]), base)
+
+
+def test_a_point_far_out_gives_no_certificate_however_flat_it_is_there(monkeypatch):
+    """The rounding bound holds within the solution's norm, so the norm is checked too."""
+    job, strategy = job_of(Logistic(l2=1e-2)), Residual(1e3)
+    base = strategy.fit(job)
+    monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + 1e3)
+    with pytest.raises(NoCertificate, match="own check"):
+        strategy.forget(without(job, [45]), base)
+
+
+def test_noise_and_record_depend_on_counts_and_constants_only():
+    job = job_of()
+    other = job_of()
+    other.features[40:] = 0.3
+    other.targets[40:] = 0
+    assert Residual().noise(job) == Residual().noise(other)
+    assert Residual().distance(job) == Residual().distance(other)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_every_minimiser_is_within_the_stated_norm(loss):
+    """||theta*|| <= sqrt(2 F(0)/l2), on data that push as hard as they can."""
+    job = job_of(loss)
+    job.features[:] = 0
+    job.features[:, 0] = loss.row_norm
+    job.targets[:] = 1
+    if isinstance(loss, Squared):
+        job = job_of(loss)
+        job.targets[:] = 5  # beyond the clip
+    assert float(Residual().fit(job).theta.norm()) <= solution_norm(loss)
+
+
+def test_a_released_phase_is_one_noisy_identity_step_from_the_stated_distance():
+    job = job_of()
+    outcome = forgotten(job)
+    (phase,) = outcome.history.phases
+    noise_std, _ = Residual().noise(job)
+    assert (phase.steps, phase.samples, phase.forgotten) == (1, 98, 0)
+    assert phase.noise_std == noise_std
+    assert outcome.assumptions.initial_distance == Residual().distance(job)
+    assert outcome.assumptions.mark("initial_distance") == "enforced"
+
+
+def test_two_runs_draw_different_noise_around_the_same_point():
+    job, strategy = job_of(), Residual()
+    base, after = strategy.fit(job), without(job, [45])
+    one, other = strategy.forget(after, base), strategy.forget(after, base)
+    assert torch.equal(one.secret["theta"], other.secret["theta"])
+    assert not np.array_equal(one.theta.numpy(), other.theta.numpy())

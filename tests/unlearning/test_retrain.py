@@ -1,0 +1,45 @@
+import pytest
+import torch
+
+from expunge.accounting.account import account
+from expunge.losses import Logistic, Softmax, Squared
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.retrain import Retrain
+from tests.unlearning.problems import job_of, without
+
+LOSSES = (Logistic(l2=0.1), Softmax(3, l2=0.1), Squared(l2=0.1))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_epsilon_is_zero_and_the_gradient_of_the_rest_small(loss):
+    job = job_of(loss)
+    after = without(job, [45, 70])
+    outcome = Retrain().forget(after, Retrain().fit(job))
+    judged = account(outcome.assumptions, outcome.history, delta=1e-5)
+    assert judged.epsilon == 0
+    assert float(after.objective.gradient(outcome.theta).norm()) <= 1e-9
+
+
+def test_the_model_is_a_function_of_the_retained_records_alone():
+    """Neither what the old model was nor what the forgotten rows held changes one bit."""
+    models = []
+    for value, base in ((0.1, "retrain"), (-0.4, "residual")):
+        job = job_of()
+        job.features[[45, 70]] = value
+        before = Retrain().fit(job) if base == "retrain" else Residual().fit(job)
+        models.append(Retrain().forget(without(job, [45, 70]), before).theta)
+    assert torch.equal(*models)
+
+
+def test_nothing_secret_is_kept_and_nothing_is_random():
+    job = job_of()
+    one, other = Retrain().fit(job), Retrain().fit(job)
+    assert one.secret == {}
+    assert torch.equal(one.theta, other.theta)
+    assert any("from scratch" in line for line in one.declared)
+
+
+def test_the_phase_counts_what_remains():
+    job = without(job_of(), [45, 70])
+    (phase,) = Retrain().fit(job).history.phases
+    assert (phase.samples, phase.forgotten, phase.sigma) == (98, 0, 0.0)
