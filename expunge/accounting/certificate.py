@@ -125,6 +125,7 @@ def issue(
     uncovered_releases: bool = False,
     forgotten: int | None = None,
     declared: Sequence[str] = (),
+    comparator: str | None = None,
 ) -> Certificate:
     """A certificate of the best bound.
 
@@ -133,6 +134,7 @@ def issue(
             and the history does not mark it as released.
         forgotten: How many records; the most in any phase by default.
         declared: Lines about the run that the history cannot say.
+        comparator: What the model is compared with, where the history does not say it.
 
     Raises:
         Refused: no bound certifies this history.
@@ -158,7 +160,7 @@ def issue(
         "strategy": strategy,
         "observer": judged.observer,
         "earlier_releases": "not covered" if uncovered_releases else releases,
-        "comparator": judged.comparator,
+        "comparator": judged.comparator if comparator is None else comparator,
         "regime": judged.regime,
         "assumptions": judged.assumptions,
         "history": {
@@ -222,6 +224,7 @@ def _reissued(certificate: Certificate) -> Certificate:
         uncovered_releases=certificate.earlier_releases == "not covered",
         forgotten=certificate.forgotten,
         declared=certificate.declared,
+        comparator=None if certificate.strategy == "langevin" else certificate.comparator,
     )
 
 

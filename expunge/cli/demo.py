@@ -24,9 +24,9 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Learn from digits, delete 30 % of the private ones, certify it, compare with retraining."""
-    from expunge import CertifiedClassifier
     from expunge.accounting.trade_offs import trade_offs
     from expunge.report.trade_off_figure import draw
+    from expunge.unlearning.estimator import CertifiedClassifier
     from expunge.unlearning.langevin import setting_of
 
     output.mkdir(parents=True, exist_ok=True)

@@ -57,7 +57,7 @@ def rounding_of(grid: float, dimension: int) -> float:
 
 def sampler_delta(dimension: int, epsilon: float) -> float:
     """What the sampler adds to delta: (1 + e^eps) d/(4 s^2), s >= 2^(bits-1)."""
-    return (1 + math.exp(epsilon)) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
+    return (1 + math.exp(min(epsilon, 60.0))) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
 
 
 def check_sampler(dimension: int, epsilon: float, delta: float) -> None:

@@ -24,7 +24,7 @@ UNIT = 2.0**-53
 class Objective:
     """Args:
     features, targets: Rows as given, float32 or float64.
-    keep: (rows,) which rows are present; all of them if None. Nothing is copied.
+    keep: (rows,) which rows are present; all of them if None.
     divisor: nbar; the rows present if None.
     center: Of the ridge; the origin if None.
     """
@@ -49,33 +49,36 @@ class Objective:
         """Of theta: (outputs, features)."""
         return self.loss.outputs, self.features.shape[1]
 
-    def chunks(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        """Rows as they are stored, a chunk at a time, with 1 for those present; None: all are.
+    def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows as they are stored, a chunk at a time; absent ones are skipped.
 
-        Absent rows are multiplied by an exact 0, so sums do not depend on what is in them.
+        Chunks are filled with present rows, so every sum is bit for bit that of a data set in
+        which the absent rows never were.
         """
-        for start in range(0, len(self.features), CHUNK):
-            rows = slice(start, start + CHUNK)
-            keep = None if self.keep is None else self.keep[rows]
-            present = None if keep is None or keep.all() else keep.double()
-            yield self.features[rows], self.targets[rows], present
+        if self.keep is None or self.keep.all():
+            for start in range(0, len(self.features), CHUNK):
+                yield self.features[start : start + CHUNK], self.targets[start : start + CHUNK]
+            return
+        present = self.keep.nonzero()[:, 0]
+        for start in range(0, len(present), CHUNK):
+            rows = present[start : start + CHUNK]
+            yield self.features[rows], self.targets[rows]
 
     def gradient(self, theta: Tensor) -> Tensor:
         """Gradient at theta (outputs, features), float64."""
         total = torch.zeros_like(theta)
-        for stored, targets, present in self.chunks():
+        for stored, targets in self.chunks():
             rows = stored.double()
-            residual = self.loss.residual(rows @ theta.T, targets)
-            total += _present(residual, present).T @ rows
+            total += self.loss.residual(rows @ theta.T, targets).T @ rows
         return total / self.nbar + self.loss.l2 * self._offset(theta)
 
     def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
         value, total = 0.0, torch.zeros_like(theta)
-        for stored, targets, present in self.chunks():
+        for stored, targets in self.chunks():
             rows = stored.double()
             scores = rows @ theta.T
-            value += float(_present(self.loss.value(scores, targets), present).sum())
-            total += _present(self.loss.residual(scores, targets), present).T @ rows
+            value += float(self.loss.value(scores, targets).sum())
+            total += self.loss.residual(scores, targets).T @ rows
         offset = self._offset(theta)
         value = value / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
         return value, total / self.nbar + self.loss.l2 * offset
@@ -86,10 +89,9 @@ class Objective:
 
         def product(direction: Tensor) -> Tensor:
             total, along = torch.zeros_like(theta), direction.to(at.dtype)
-            for rows, _, present in self.chunks():
+            for rows, _ in self.chunks():
                 scores, moved = rows @ at.T, rows @ along.T
-                derivative = self.loss.residual_derivative(scores, moved)
-                total += _present(derivative, present).T @ rows
+                total += self.loss.residual_derivative(scores, moved).T @ rows
             return total / self.nbar + self.loss.l2 * direction
 
         return product
@@ -98,22 +100,15 @@ class Objective:
         """Mean of x x' over evenly spread chunks of rows, in the rows' own precision."""
         features = self.features.shape[1]
         total, seen = torch.zeros(features, features, dtype=torch.float64), 0
-        every = max(1, len(self.features) // most_rows)
-        for i, (rows, _, present) in enumerate(self.chunks()):
+        every = max(1, self.rows // most_rows)
+        for i, (rows, _) in enumerate(self.chunks()):
             if i % every == 0:
-                total += _present(rows, present).T @ rows
-                seen += len(rows) if present is None else int(present.sum())
+                total += rows.T @ rows
+                seen += len(rows)
         return total / max(seen, 1)
 
     def _offset(self, theta: Tensor) -> Tensor:
         return theta if self.center is None else theta - self.center
-
-
-def _present(values: Tensor, present: Tensor | None) -> Tensor:
-    if present is None:
-        return values
-    shaped = present if values.dim() == 1 else present[:, None]
-    return values * shaped.to(values.dtype)
 
 
 def gradient_rounding(

@@ -5,7 +5,6 @@ method warm-started after a deletion, or cold); noise is what is left in the rel
 flattest direction. Nothing here looks at the records' content.
 """
 
-import math
 from dataclasses import replace
 
 from expunge.accounting.calibration import EpsilonDelta, Setting, smallest_sigma
@@ -53,23 +52,25 @@ def cheapest(job: Job, forget: int) -> Strategy:
         ValueError: no strategy is sound for this observer and target.
     """
     made = {s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())}
-    for price in prices(job, forget):
+    listed = prices(job, forget)
+    for price in listed:
         if price.excluded is None:
             return made[price.name]
-    raise ValueError("strategy: none is sound for this observer at this target")
+    reasons = "; ".join(f"{price.name}: {price.excluded}" for price in listed)
+    raise ValueError(f"strategy: none can be taken for observer {job.observer!r} ({reasons})")
 
 
 def _descent_prices(
     job: Job, forget: int, langevin: Langevin, noise_first: NoiseFirst
 ) -> list[Price]:
     """langevin, noise_first and retrain by the accountant; squared losses may lack a ball."""
-    if not math.isfinite(job.loss.lipschitz):
-        why = "needs a bounded gradient: give a radius"
+    try:
+        setting = setting_of(job, langevin.learn_steps, forget)
+    except ValueError as error:
         return [
-            Price(name, None, None, None, None, None, "shift", why)
+            Price(name, None, None, None, None, None, "shift", str(error))
             for name in ("langevin", "noise_first", "retrain")
         ]
-    setting = setting_of(job, langevin.learn_steps, forget)
     steps = noise_first.unlearn_steps
     met, sigma, epsilon = True, None, job.target.level
     try:

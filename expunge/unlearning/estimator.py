@@ -10,8 +10,11 @@ rows voids the certificate, and the certificate says that preprocessing is decla
 """
 
 import hashlib
+import math
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate, issue
 from expunge.accounting.history import History
@@ -29,11 +33,12 @@ from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
+from expunge.unlearning.ids import id_rows, rows_to_forget
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
-from expunge.unlearning.solver import solve
+from expunge.unlearning.solver import NotConverged, solve
 
 __all__ = ["CertifiedClassifier", "CertifiedRegressor"]
 
@@ -86,12 +91,12 @@ class _Certified(BaseEstimator):
     def coef_(self) -> np.ndarray:
         """(outputs, features), the intercept left out."""
         check_is_fitted(self)
-        return self._outcome.theta.numpy()[:, :-1]
+        return self._outcome.theta.numpy()[:, :-1].copy()
 
     @property
     def intercept_(self) -> np.ndarray:
         check_is_fitted(self)
-        return self._outcome.theta.numpy()[:, -1]
+        return self._outcome.theta.numpy()[:, -1].copy()
 
     def forget(self, ids: Any) -> Certificate:
         """Delete these records from the model; one id or several.
@@ -101,8 +106,8 @@ class _Certified(BaseEstimator):
             NoCertificate: nothing was changed; the message says why.
         """
         check_is_fitted(self)
-        rows = self._rows_of(ids)
-        if self._digest() != self._fingerprint:
+        rows = rows_to_forget(ids, self._ids, self._job.keep)
+        if _digest(self._job) != self._fingerprint:
             raise NoCertificate("the stored records changed since fit; fit again")
         keep = self._job.keep.clone()
         keep[rows] = False
@@ -111,13 +116,15 @@ class _Certified(BaseEstimator):
         left = self._job.left.clone()
         left[rows] = int(left.max()) + 1
         job = replace(self._job, keep=keep, left=left)
-        outcome = self._chosen.forget(job, self._outcome)
+        try:
+            outcome = self._chosen.forget(job, self._outcome)
+        except NotConverged as error:
+            raise NoCertificate(str(error)) from error
         certificate = self._issued(job, outcome)
         # Everything succeeded: only now does anything change.
         job.features[rows] = 0
         job.targets[rows] = 0
-        self._job, self._outcome, self._certificate = job, outcome, certificate
-        self._fingerprint = self._digest()
+        self._install(job, self._chosen, outcome, certificate)
         return certificate
 
     def plan(self, forget: int) -> list[Price]:
@@ -133,48 +140,61 @@ class _Certified(BaseEstimator):
         targets: np.ndarray,
         public: tuple[np.ndarray, np.ndarray],
         ids: Any,
+        labels: np.ndarray | None = None,
     ) -> None:
+        """Learn; nothing of an earlier fit changes before everything has succeeded."""
         self._check_parameters()
         bound = self._row_norm(public[0])
         count = len(public[0])
+        known = id_rows(ids, len(private), offset=count)
         features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
         bounded_rows(public[0], bound, out=features[:count])
         bounded_rows(private, bound, out=features[count:])
-        self._loss = self._make_loss(bound)
-        self._ids = self._checked_ids(ids, len(private))
-        self._job = Job(
-            loss=self._loss,
-            features=torch.from_numpy(features),
-            targets=torch.from_numpy(np.concatenate([public[1], targets])),
-            keep=torch.ones(len(features), dtype=torch.bool),
-            left=torch.zeros(len(features), dtype=torch.int64),
-            keys=keys_of([*(("public", i) for i in range(count)), *self._ids]),
-            public=len(public[0]),
-            private=len(private),
-            target=EpsilonDelta(self.epsilon, self.delta),
-            observer="all" if self.observer == "all" else "final",
-            seed=self.random_state if isinstance(self.random_state, int) else None,
+        job = self._with_reference(
+            Job(
+                loss=self._make_loss(bound, 0 if labels is None else len(labels)),
+                features=torch.from_numpy(features),
+                targets=torch.from_numpy(np.concatenate([public[1], targets])),
+                keep=torch.ones(len(features), dtype=torch.bool),
+                left=torch.zeros(len(features), dtype=torch.int64),
+                keys=keys_of([*(("public", i) for i in range(count)), *known]),
+                public=count,
+                private=len(private),
+                target=EpsilonDelta(self.epsilon, self.delta),
+                observer="all" if self.observer == "all" else "final",
+                seed=None if self.random_state is None else int(self.random_state),
+            )
         )
-        self._job = self._with_reference(self._job)
-        self._chosen = self._choose()
-        self._outcome = self._chosen.fit(self._job)
-        self._certificate = None
-        self._fingerprint = self._digest()
+        chosen = self._choose(job)
+        outcome = chosen.fit(job)
+        if labels is not None:
+            self.classes_ = labels
+        self._ids = known
+        self._covered = self.observer == "all" or not self.released
+        self._labels_declared = getattr(self, "classes", None) is not None or count > 0
+        self._install(job, chosen, outcome, None)
 
-    def _make_loss(self, row_norm: float) -> LinearLoss:
+    def _install(
+        self, job: Job, chosen: Strategy, outcome: Outcome, certificate: Certificate | None
+    ) -> None:
+        self._job, self._chosen = job, chosen
+        self._outcome, self._certificate = outcome, certificate
+        self._fingerprint = _digest(job)
+
+    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
         raise NotImplementedError
 
     def _public_records(self, public: Any, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Public rows and labels in the private rows' precision; none is none."""
         if public is None:
-            self._public_count = 0
             return like[:0], np.empty(0, dtype=object)
         features, labels = public
         rows = np.asarray(validate_data(self, features, reset=False, dtype=like.dtype))
         labels = np.asarray(labels)
         if len(labels) != len(rows):
             raise ValueError(f"public: {len(rows)} rows and {len(labels)} labels")
-        self._public_count = len(rows)
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("public: labels contain NaN or infinity")
         return rows, labels
 
     def _checked_rows(self, features: Any) -> np.ndarray:
@@ -185,12 +205,17 @@ class _Certified(BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
+        if not 0 < self.epsilon <= LARGEST_MEANINGFUL_EPSILON:
+            raise ValueError(f"epsilon: {self.epsilon} must be in (0, 20]; above is vacuous")
         if not self.l2 > 0:
             raise ValueError(f"l2: {self.l2} must be positive; it is the objective's convexity")
         if self.observer not in ("final", "all"):
             raise ValueError(f"observer: {self.observer!r} must be 'final' or 'all'")
-        if not (isinstance(self.row_norm, str) or self.row_norm > 0):
-            raise ValueError(f"row_norm: {self.row_norm} must be positive or 'public'")
+        number = isinstance(self.row_norm, Real) and 0 < float(self.row_norm) < math.inf
+        if not (number or self.row_norm == "public"):
+            raise ValueError(f"row_norm: {self.row_norm!r} must be a positive number or 'public'")
+        if not (self.random_state is None or isinstance(self.random_state, Integral)):
+            raise ValueError(f"random_state: {self.random_state!r} must be an integer or None")
 
     def _row_norm(self, public: np.ndarray) -> float:
         if self.row_norm != "public":
@@ -212,68 +237,38 @@ class _Certified(BaseEstimator):
             job, start=found, center=found.clone() if self.reference == "center" else None
         )
 
-    def _choose(self) -> Strategy:
+    def _choose(self, job: Job) -> Strategy:
         """The named strategy, or for `auto` the cheapest that is sound for the observer."""
         chosen = self.strategy
         if chosen == "auto":
-            return cheapest(self._job, max(1, self._job.private // 10))
+            return cheapest(job, max(1, job.private // 10))
         if isinstance(chosen, str):
             if chosen not in STRATEGIES:
                 names = ", ".join(["auto", *STRATEGIES])
                 raise ValueError(f"strategy: {chosen!r} is not one of {names}")
             chosen = STRATEGIES[chosen]
+        if not isinstance(chosen, Strategy):
+            raise ValueError(f"strategy: {chosen!r} is neither a name nor a strategy's record")
         if self.observer == "all" and not isinstance(chosen, Langevin):
             raise ValueError(f"strategy: {chosen.name} is for observer 'final': {EXPOSED}")
         return chosen
 
-    def _checked_ids(self, ids: Any, count: int) -> dict[Any, int]:
-        """Row of each private id; public rows come first."""
-        listed = list(range(count)) if ids is None else np.asarray(ids).tolist()
-        if len(listed) != count:
-            raise ValueError(f"ids: {len(listed)} ids for {count} private records")
-        offset = self._public_count
-        rows: dict[Any, int] = {}
-        for i, one in enumerate(listed):
-            if one in rows:
-                raise ValueError(f"ids: {one!r} is given twice")
-            rows[one] = offset + i
-        return rows
-
-    def _rows_of(self, ids: Any) -> list[int]:
-        listed = np.asarray(ids).ravel().tolist()
-        if not listed:
-            raise ValueError("forget: no ids given")
-        seen: set[Any] = set()
-        for one in listed:
-            if one in seen:
-                raise ValueError(f"forget: id {one!r} is given twice")
-            if one not in self._ids:
-                raise ValueError(f"forget: unknown id {one!r}; only private records can be deleted")
-            if not self._job.keep[self._ids[one]]:
-                raise ValueError(f"forget: id {one!r} is already forgotten")
-            seen.add(one)
-        return [self._ids[one] for one in listed]
-
-    def _digest(self) -> bytes:
-        """Of the stored rows, to notice changes; never published."""
-        digest = hashlib.sha256()
-        for tensor in (self._job.features, self._job.targets, self._job.keep):
-            digest.update(tensor.numpy().data)
-        return digest.digest()
-
     def _issued(self, job: Job, outcome: Outcome) -> Certificate:
         assert outcome.assumptions is not None
         assert outcome.history is not None
-        theta = outcome.theta.numpy()
-        covered = self.observer == "all" or not self.released or self._chosen.name == "retrain"
+        content = np.ascontiguousarray(outcome.theta.numpy()).tobytes()
+        # The plain hash of a model without noise would tell who is in it.
+        salted = hashlib.sha256(secrets.token_bytes(32) + content).hexdigest()
         return issue(
             outcome.assumptions,
             outcome.history,
-            delta=self.delta,
+            delta=job.target.delta,
             strategy=self._chosen.name,
             forgotten=job.forgotten,
-            uncovered_releases=not covered,
-            model_sha256=hashlib.sha256(np.ascontiguousarray(theta).tobytes()).hexdigest(),
+            uncovered_releases=not self._covered,
+            comparator=outcome.comparator,
+            model_sha256=None if outcome.noise_free else hashlib.sha256(content).hexdigest(),
+            commitments={"model": salted} if outcome.noise_free else {},
             declared=(*outcome.declared, *self._declared_by_caller()),
         )
 
@@ -281,8 +276,16 @@ class _Certified(BaseEstimator):
         return ("preprocessing before fit, and the choice of all parameters, are the caller's",)
 
     def _scores(self, features: np.ndarray) -> torch.Tensor:
-        rows = torch.from_numpy(bounded_rows(features, self._loss.row_norm)).double()
+        rows = torch.from_numpy(bounded_rows(features, self._job.loss.row_norm)).double()
         return rows @ self._outcome.theta.T
+
+
+def _digest(job: Job) -> bytes:
+    """Of the stored rows, to notice changes; never published."""
+    digest = hashlib.sha256()
+    for tensor in (job.features, job.targets, job.keep):
+        digest.update(tensor.numpy().data)
+    return digest.digest()
 
 
 class CertifiedClassifier(ClassifierMixin, _Certified):
@@ -327,10 +330,10 @@ class CertifiedClassifier(ClassifierMixin, _Certified):
         """Learn from private records (X, y) and public ones (X_public, y_public)."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
         check_classification_targets(y)
-        rows, labels = self._public_records(public, X)
-        self.classes_ = self._label_set(y, labels)
-        encoded = [np.searchsorted(self.classes_, each) for each in (labels, y)]
-        self._fit(X, encoded[1], (rows, encoded[0]), ids)
+        rows, public_labels = self._public_records(public, X)
+        labels = self._label_set(y, public_labels)
+        encoded = [np.searchsorted(labels, each) for each in (public_labels, y)]
+        self._fit(X, encoded[1], (rows, encoded[0]), ids, labels)
         return self
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
@@ -341,17 +344,18 @@ class CertifiedClassifier(ClassifierMixin, _Certified):
         rows = self._checked_rows(X)
         if len(self.classes_) == 1:
             return np.ones((len(rows), 1))
-        assert isinstance(self._loss, Logistic | Softmax)
-        return self._loss.probabilities(self._scores(rows)).numpy()
+        loss = self._job.loss
+        assert isinstance(loss, Logistic | Softmax)
+        return loss.probabilities(self._scores(rows)).numpy()
 
     def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
         scores = self._scores(self._checked_rows(X)).numpy()
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
-    def _make_loss(self, row_norm: float) -> LinearLoss:
-        if len(self.classes_) <= 2:
+    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
+        if classes <= 2:
             return Logistic(self.l2, row_norm)
-        return Softmax(len(self.classes_), self.l2, row_norm)
+        return Softmax(classes, self.l2, row_norm)
 
     def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
         if self.classes is not None:
@@ -368,7 +372,7 @@ class CertifiedClassifier(ClassifierMixin, _Certified):
 
     def _declared_by_caller(self) -> Sequence[str]:
         lines = super()._declared_by_caller()
-        if self.classes is None and not self._public_count:
+        if not self._labels_declared:
             return (*lines, "conditional on the label set, which was taken from private records")
         return lines
 
@@ -414,7 +418,7 @@ class CertifiedRegressor(RegressorMixin, _Certified):
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         return self._scores(self._checked_rows(X)).numpy()[:, 0]
 
-    def _make_loss(self, row_norm: float) -> LinearLoss:
+    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
         if self.loss is not None:
             return replace(self.loss, l2=self.l2, row_norm=row_norm)
         return Squared(self.l2, row_norm, self.target_norm, self.radius)

@@ -1,21 +1,26 @@
 """Estimators on disk: safetensors and JSON, never pickle.
 
-    estimator.json       parameters, labels, ids, history, certificate
-    model.safetensors    what may leave the house: theta
-    secret.safetensors   what may not: records, un-noised solutions
+    estimator.json          parameters, labels, ids, history, certificate, names of the other two
+    model-N.safetensors     what may leave the house: theta
+    secret-N.safetensors    what may not: records, un-noised solutions
 
-A folder is written beside its place and renamed, so it is there whole or not at all.
+Tensors are written under fresh names, then estimator.json is replaced in one step: a reader finds
+the old estimator or the new one, whole. The files of the old one are deleted last.
 """
 
+import hashlib
 import json
-import shutil
-import tempfile
+import os
+import secrets
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from expunge.accounting.calibration import EpsilonDelta
@@ -23,11 +28,7 @@ from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.document import AccountRequest
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import Strategy
-from expunge.unlearning.estimator import (
-    STRATEGIES,
-    CertifiedClassifier,
-    CertifiedRegressor,
-)
+from expunge.unlearning.estimator import STRATEGIES, CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin
 from expunge.unlearning.schemes import SCHEMES
@@ -35,111 +36,140 @@ from expunge.unlearning.schemes import SCHEMES
 __all__ = ["load", "save"]
 
 FORMAT = 1
+INDEX = "estimator.json"
 KINDS = {kind.__name__: kind for kind in (CertifiedClassifier, CertifiedRegressor)}
 Estimator = CertifiedClassifier | CertifiedRegressor
 
 
 def save(estimator: Estimator, folder: str | Path) -> None:
-    """Write a fitted estimator; an existing folder is replaced only once the new one is whole."""
+    """Write a fitted estimator into a folder, replacing the one that is there.
+
+    Raises:
+        ValueError: the folder holds something else, or the estimator has a loss of the user's.
+    """
+    check_is_fitted(estimator)
     folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).exists():
+        raise ValueError(f"{folder}: holds something that is no saved estimator; not touched")
+    if getattr(estimator, "loss", None) is not None:
+        raise ValueError("loss: a function cannot be saved; save the data and fit again")
+    fresh = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(4)
     try:
-        job, outcome = estimator._job, estimator._outcome
-        (fresh / "estimator.json").write_text(json.dumps(_document(estimator), indent=1) + "\n")
-        save_file({"theta": outcome.theta.contiguous()}, fresh / "model.safetensors")
-        rows = {"features": job.features, "targets": job.targets, "left": job.left}
-        public = {n: v for n, v in (("start", job.start), ("center", job.center)) if v is not None}
-        rows |= {f"public.{name}": value for name, value in public.items()}
-        secret = {f"secret.{name}": value for name, value in outcome.secret.items()}
-        save_file(
-            {n: v.contiguous() for n, v in (rows | secret).items()}, fresh / "secret.safetensors"
-        )
-        _swap(fresh, folder)
+        _write(estimator, folder, token)
     except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
+        for litter in folder.glob(f"*{token}*"):
+            litter.unlink()
+        if fresh:
+            folder.rmdir()
         raise
+    for stale in folder.glob("*.safetensors"):
+        if token not in stale.name:
+            stale.unlink()
 
 
-def _swap(fresh: Path, folder: Path) -> None:
-    if not folder.exists():
-        fresh.replace(folder)
-        return
-    old = fresh.with_name(f"{fresh.name}.old")
-    folder.replace(old)
-    fresh.replace(folder)
-    shutil.rmtree(old)
+def _write(estimator: Estimator, folder: Path, token: str) -> None:
+    names = {kind: f"{kind}-{token}.safetensors" for kind in ("model", "secret")}
+    job, outcome = estimator._job, estimator._outcome
+    save_file({"theta": outcome.theta.contiguous()}, folder / names["model"])
+    save_file(_secret(estimator, job, outcome), folder / names["secret"])
+    index = folder / f".{INDEX}.{token}"
+    index.write_text(json.dumps(_document(estimator) | {"files": names}, indent=1) + "\n")
+    os.replace(index, folder / INDEX)
 
 
 def load(folder: str | Path) -> Estimator:
     """A fitted estimator as `save` wrote it.
 
     Raises:
-        ValueError: not such a folder, or of another format.
+        ValueError: not such a folder, of another format, or changed since.
     """
     folder = Path(folder)
     try:
-        document = json.loads((folder / "estimator.json").read_text())
-    except (OSError, json.JSONDecodeError) as error:
+        document = json.loads((folder / INDEX).read_text())
+        if document.get("format") != FORMAT:
+            raise ValueError(f"format {document.get('format')!r}, this version reads {FORMAT}")
+        secret = load_file(folder / document["files"]["secret"])
+        theta = load_file(folder / document["files"]["model"])["theta"]
+        return _restored(document, secret, theta)
+    except (OSError, KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
         raise ValueError(f"{folder}: not a saved estimator ({error})") from error
-    if document.get("format") != FORMAT:
-        raise ValueError(
-            f"{folder}: format {document.get('format')!r}, this version reads {FORMAT}"
-        )
-    kind = KINDS[document["kind"]]
-    parameters = document["parameters"]
-    parameters["strategy"] = _strategy(parameters["strategy"])
-    estimator = kind(**parameters)
-    secret = load_file(folder / "secret.safetensors")
-    theta = load_file(folder / "model.safetensors")["theta"]
-    _restore(estimator, document, secret, theta)
-    return estimator
+
+
+def _secret(estimator: Estimator, job: Job, outcome: Outcome) -> dict[str, Tensor]:
+    tensors = {
+        "features": job.features,
+        "targets": job.targets,
+        "left": job.left,
+        "fingerprint": torch.tensor(list(estimator._fingerprint), dtype=torch.uint8),
+        **{f"secret.{name}": value for name, value in outcome.secret.items()},
+    }
+    tensors |= {n: v for n, v in (("start", job.start), ("center", job.center)) if v is not None}
+    return {name: value.contiguous().clone() for name, value in tensors.items()}
 
 
 def _document(estimator: Estimator) -> dict[str, Any]:
     parameters = estimator.get_params(deep=False)
+    parameters.pop("loss", None)
     parameters["strategy"] = _described(parameters["strategy"])
     if parameters.get("classes") is not None:
         parameters["classes"] = np.asarray(parameters["classes"]).tolist()
     certificate = estimator._certificate
     labels = getattr(estimator, "classes_", None)
     names = getattr(estimator, "feature_names_in_", None)
+    job, outcome = estimator._job, estimator._outcome
     return {
         "format": FORMAT,
         "kind": type(estimator).__name__,
         "parameters": parameters,
+        "fitted": {
+            "epsilon": job.target.level,
+            "delta": job.target.delta,
+            "observer": job.observer,
+            "seed": job.seed,
+            "l2": job.loss.l2,
+            "row_norm": job.loss.row_norm,
+            "covered": estimator._covered,
+            "labels_declared": estimator._labels_declared,
+        },
         "chosen": _described(estimator._chosen),
         "labels": None
         if labels is None
         else {"values": labels.tolist(), "dtype": labels.dtype.str},
-        "features": estimator._job.features.shape[1] - 1,
+        "features": job.features.shape[1] - 1,
         "feature_names": None if names is None else names.tolist(),
-        "row_norm": estimator._loss.row_norm,
-        "public": estimator._job.public,
-        "private": estimator._job.private,
+        "public": job.public,
+        "private": job.private,
         "ids": list(estimator._ids),
-        "rounds": list(estimator._outcome.rounds),
-        "declared": list(estimator._outcome.declared),
-        "account": _account(estimator._outcome),
+        "declared": list(outcome.declared),
+        "rounds": list(outcome.rounds),
+        "comparator": outcome.comparator,
+        "noise_free": outcome.noise_free,
+        "account": _account(outcome),
         "certificate": None if certificate is None else certificate.canonical(),
     }
 
 
-def _restore(
-    estimator: Any, document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor
-) -> None:
+def _restored(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor) -> Estimator:
+    fitted = document["fitted"]
+    parameters = document["parameters"] | {
+        "strategy": _strategy(document["parameters"]["strategy"])
+    }
+    estimator: Any = KINDS[document["kind"]](**parameters)
     estimator.n_features_in_ = document["features"]
     if document["feature_names"] is not None:
         estimator.feature_names_in_ = np.asarray(document["feature_names"], dtype=object)
-    if document["labels"] is not None:
-        estimator.classes_ = np.asarray(
-            document["labels"]["values"], dtype=np.dtype(document["labels"]["dtype"])
-        )
-    estimator._loss = estimator._make_loss(document["row_norm"])
-    estimator._public_count = document["public"]
+    labels = document["labels"]
+    if labels is not None:
+        estimator.classes_ = np.asarray(labels["values"], dtype=np.dtype(labels["dtype"]))
     estimator._ids = {one: document["public"] + i for i, one in enumerate(document["ids"])}
-    estimator._job = Job(
-        loss=estimator._loss,
+    estimator._covered = fitted["covered"]
+    estimator._labels_declared = fitted["labels_declared"]
+    classes = 0 if labels is None else len(labels["values"])
+    loss = estimator._make_loss(fitted["row_norm"], classes)
+    job = Job(
+        loss=replace(loss, l2=fitted["l2"]),
         features=secret["features"],
         targets=secret["targets"],
         keep=secret["left"] == 0,
@@ -147,26 +177,34 @@ def _restore(
         keys=keys_of([*(("public", i) for i in range(document["public"])), *document["ids"]]),
         public=document["public"],
         private=document["private"],
-        target=EpsilonDelta(estimator.epsilon, estimator.delta),
-        observer=estimator.observer,
-        seed=estimator.random_state,
-        start=secret.get("public.start"),
-        center=secret.get("public.center"),
+        target=EpsilonDelta(fitted["epsilon"], fitted["delta"]),
+        observer=fitted["observer"],
+        seed=fitted["seed"],
+        start=secret.get("start"),
+        center=secret.get("center"),
     )
-    estimator._chosen = _strategy(document["chosen"])
     account = document["account"]
     assumptions, history = (None, None) if account is None else _records(account)
-    estimator._outcome = Outcome(
+    outcome = Outcome(
         theta,
         assumptions,
         history,
-        tuple(document["declared"]),
-        tuple(document["rounds"]),
-        {n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")},
+        declared=tuple(document["declared"]),
+        rounds=tuple(document["rounds"]),
+        comparator=document["comparator"],
+        noise_free=document["noise_free"],
+        secret={n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")},
     )
     text = document["certificate"]
-    estimator._certificate = None if text is None else parse_certificate(text)
-    estimator._fingerprint = estimator._digest()
+    certificate = None if text is None else parse_certificate(text)
+    if certificate is not None and certificate.model_sha256 is not None:
+        found = hashlib.sha256(np.ascontiguousarray(theta.numpy()).tobytes()).hexdigest()
+        if found != certificate.model_sha256:
+            raise ValueError("the model is not the one that its certificate is about")
+    estimator._install(job, _strategy(document["chosen"]), outcome, certificate)
+    if estimator._fingerprint != bytes(secret["fingerprint"].tolist()):
+        raise ValueError("the stored records changed")
+    return estimator
 
 
 def _described(strategy: str | Strategy) -> Any:
@@ -201,7 +239,7 @@ def _account(outcome: Outcome) -> dict[str, Any] | None:
         "phases": [asdict(phase) for phase in outcome.history.phases],
         "normaliser": outcome.history.normaliser,
         "normaliser_count": outcome.history.normaliser_count,
-        "delta": 0.5,
+        "delta": 0.5,  # not asked for; the account's form has one
     }
 
 

@@ -99,6 +99,8 @@ class Outcome:
         assumptions, history: What the certificate is a function of; None before any deletion
             where the model carries no noise.
         rounds: For each phase, how many requests had been honoured before it.
+        comparator: What the model is hard to tell from, where the history does not say it.
+        noise_free: The model carries no noise: its hash would be a membership oracle.
         declared: Lines for the certificate about what the history cannot say.
         secret: Never released, never published: un-noised solutions and the like.
     """
@@ -108,4 +110,6 @@ class Outcome:
     history: History | None
     declared: tuple[str, ...] = ()
     rounds: tuple[int, ...] = ()
+    comparator: str | None = None
+    noise_free: bool = False
     secret: dict[str, Tensor] = field(default_factory=dict)

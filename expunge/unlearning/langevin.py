@@ -16,12 +16,11 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import shift
 from expunge.accounting.calibration import EpsilonDelta, Setting, smallest_sigma
 from expunge.accounting.history import History, Phase
-from expunge.accounting.refusal import Refused
-from expunge.accounting.search import least_where
+from expunge.accounting.search import first_where
 from expunge.core import release
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import NORMAL_ERROR, normal_source
@@ -50,6 +49,14 @@ class Langevin:
     scheme: Scheme = field(default_factory=FullBatch)
     name = "langevin"
 
+    def __post_init__(self) -> None:
+        if self.learn_steps < 2:
+            raise ValueError(f"learn_steps: {self.learn_steps} must be at least 2")
+        if self.sigma is not None and not self.sigma > 0:
+            raise ValueError(f"sigma: {self.sigma} must be positive")
+        if not 0 < self.capacity <= 1:
+            raise ValueError(f"capacity: {self.capacity} must be in (0, 1]")
+
     def fit(self, job: Job) -> Outcome:
         run = _Run.of(job, self.scheme)
         sigma = self.chosen_sigma(job)
@@ -60,12 +67,7 @@ class Langevin:
         assert before.history is not None
         run = _Run.of(job, self.scheme, before)
         sigma = before.history.phases[0].sigma
-        extra = 1 if job.observer == "all" else run.steps_needed(job, sigma)
-        if extra >= self.learn_steps:
-            raise NoCertificate(
-                f"{extra} unlearning steps would be needed, {self.learn_steps} retrain; "
-                "use strategy='retrain' for this request, or fit with a larger sigma or capacity"
-            )
+        extra = 1 if job.observer == "all" else run.steps_needed(job, sigma, self.learn_steps - 1)
         theta, phases = run.noisy(job, before.theta, extra, sigma)
         return run.checked(job, theta, phases, before)
 
@@ -86,6 +88,10 @@ class NoiseFirst:
     learn_steps: int = 500
     unlearn_steps: int = 50
     name = "noise_first"
+
+    def __post_init__(self) -> None:
+        if min(self.learn_steps, self.unlearn_steps) < 1:
+            raise ValueError("learn_steps and unlearn_steps: must be at least 1")
 
     def fit(self, job: Job) -> Outcome:
         run = _Run.of(job)
@@ -115,9 +121,15 @@ class _Run:
     def of(cls, job: Job, scheme: Scheme | None = None, before: Outcome | None = None) -> "_Run":
         # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.
         loss, scheme = job.loss, scheme or FullBatch()
+        if not math.isfinite(loss.lipschitz):
+            raise ValueError("strategy: noisy descent needs a bounded gradient; give a radius")
         radius = getattr(loss, "radius", loss.lipschitz / loss.l2)
         radius = max(radius, float((job.beginning - job.origin).norm()))
-        assumptions = loss.assumptions(radius)
+        # The ball lies around the center, so gradients are bounded for its farthest point.
+        farthest = loss.gradient_bound(radius + float(job.origin.norm()))
+        stated = loss.assumptions()
+        marks: dict[str, Mark] = {**stated.marks, "radius": "enforced"}
+        assumptions = replace(stated, radius=radius, lipschitz=farthest, marks=marks)
         past = () if before is None else _since_deleted(job, scheme, before)
         return cls(assumptions, 1 / (assumptions.smoothness or 1.0), radius, scheme, past)
 
@@ -153,8 +165,7 @@ class _Run:
         self, job: Job, theta: Tensor, steps: int, sigma: float
     ) -> tuple[Tensor, list[Phase]]:
         """Noisy steps, the last of them, a phase of its own, with exact noise."""
-        seed = None if job.seed is None else job.seed + int(job.left.max())
-        normal = normal_source(seed)  # another stream for every request
+        normal = normal_source(job.seed, f"request {int(job.left.max())}")
         stacked = (theta - job.origin)[None]  # one model, seen from the ridge's center
         kernel = self._kernel(job, sigma, self.done)
         for index in range(steps - 1):
@@ -179,20 +190,25 @@ class _Run:
             stacked = _finite(kernel.step(stacked, index, torch.zeros_like))
         return job.origin + stacked[0], self._phase(job, steps, 0.0, first_step)
 
-    def steps_needed(self, job: Job, sigma: float) -> int:
-        """The fewest unlearning steps, at least one, that meet the target."""
+    def steps_needed(self, job: Job, sigma: float, most: int) -> int:
+        """The fewest unlearning steps, from one to `most`, that meet the target.
+
+        Raises:
+            NoCertificate: `most` are not enough, so that retraining is no slower.
+        """
 
         def met(extra: int) -> bool:
             phases = [self._phase(job, extra, sigma, self.done)] if extra else []
             last = self._last(job, sigma, self.done + extra)
             return self._epsilon(job, [*phases, last]) <= job.target.level
 
-        try:
-            return 1 + least_where(met, "no number of unlearning steps suffices")
-        except Refused as error:
+        extra = first_where(met, max(0, most - 1))
+        if not met(extra):
             raise NoCertificate(
-                f"{error} at this sigma; retrain, or fit with more noise"
-            ) from error
+                f"{most} unlearning steps do not meet the target; retraining takes as many: use "
+                "strategy='retrain' for this request, or fit with a larger sigma or capacity"
+            )
+        return 1 + extra
 
     def sigma_needed(self, job: Job) -> float:
         """The least sigma of one noisy step that meets the target."""
@@ -257,6 +273,8 @@ class _Run:
 
 def setting_of(job: Job, learn_steps: int, forget: int) -> Setting:
     """The job as a planning problem: counts and public constants only."""
+    if job.private + job.public < 2:
+        raise ValueError("X: noisy descent needs at least two records")
     run = _Run.of(job)
     return Setting(
         run.assumptions,

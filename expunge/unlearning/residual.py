@@ -39,6 +39,10 @@ class Residual:
     tolerance: float = 1e-9
     name = "residual"
 
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance: {self.tolerance} must be positive")
+
     def fit(self, job: Job) -> Outcome:
         """The minimiser itself, without noise."""
         objective = job.objective
@@ -67,7 +71,9 @@ class Residual:
         if job.seed is None:
             released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
         else:
-            released = theta + noise_std * normal_source(job.seed + int(job.left.max()))(theta)
+            released = theta + noise_std * normal_source(
+                job.seed, f"request {int(job.left.max())}"
+            )(theta)
         assumptions, history = self.record(job, noise_std, grid)
         refreshed = Preconditioner.of(objective)  # the old one knew the forgotten rows
         return Outcome(
@@ -82,6 +88,8 @@ class Residual:
                 "retained as secret state: the un-noised solution and the rows' Gram matrix, "
                 "computed without the forgotten records",
             ),
+            comparator="retraining by the same rule on the records without any forgotten one: "
+            "any solver to the same gradient norm, then one draw of the same noise",
             secret={"theta": theta, **_stored(refreshed)},
         )
 

@@ -21,6 +21,10 @@ class Retrain:
     tolerance: float = 1e-9
     name = "retrain"
 
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance: {self.tolerance} must be positive")
+
     def fit(self, job: Job) -> Outcome:
         theta = Residual(self.tolerance).fit(job).theta
         phase = Phase(1, 1 / (job.loss.curvature + job.loss.l2), 0.0, int(job.keep.sum()))
@@ -37,6 +41,8 @@ class Retrain:
             theta,
             assumptions,
             History((phase,)),
+            comparator="the same model: it is retrained on the records without any forgotten one",
+            noise_free=True,
             declared=("retrained from scratch on the retained records; the phase stands for it",),
         )
 

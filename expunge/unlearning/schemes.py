@@ -70,6 +70,10 @@ class Cyclic:
     batches: int
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.batches < 1:
+            raise ValueError(f"batches: {self.batches} must be at least 1")
+
     @property
     def normaliser(self) -> Normaliser:
         return "fixed"
@@ -107,6 +111,10 @@ class PoissonBatch:
 
     rate: float
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise ValueError(f"rate: {self.rate} must be in (0, 1]")
 
     @property
     def normaliser(self) -> Normaliser:

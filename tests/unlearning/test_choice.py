@@ -48,7 +48,7 @@ def test_without_a_ball_noisy_descent_on_squares_is_excluded_with_the_reason():
 
 
 def test_no_sound_strategy_is_an_error():
-    with pytest.raises(ValueError, match="none is sound for this observer"):
+    with pytest.raises(ValueError, match="none can be taken for observer"):
         cheapest(job_of(Squared(l2=0.1), observer="all"), 6)
 
 

@@ -172,7 +172,7 @@ def test_too_many_deletions_for_observer_all_are_refused_with_a_way_out():
 def test_more_unlearning_steps_than_retraining_takes_are_refused_with_a_way_out():
     strategy, job = Langevin(learn_steps=20, sigma=1e-4), job_of()
     base = strategy.fit(job)
-    with pytest.raises(NoCertificate, match=r"unlearning steps would be needed, 20 retrain"):
+    with pytest.raises(NoCertificate, match=r"unlearning steps do not meet the target"):
         strategy.forget(without(job, range(40, 80)), base)
 
 
@@ -318,7 +318,7 @@ def test_runs_with_and_without_the_forgotten_drift_apart_no_further_than_stated(
     monkeypatch, loss, scheme, seed
 ):
     same_noise = langevin_module.normal_source
-    monkeypatch.setattr(langevin_module, "normal_source", lambda _: same_noise(seed))
+    monkeypatch.setattr(langevin_module, "normal_source", lambda *_: same_noise(seed))
     strategy = Langevin(learn_steps=25, sigma=0.5, scheme=scheme)
     job = opposed(loss, seed, seed=seed)
     after = without(job, range(34, 40))

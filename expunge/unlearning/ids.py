@@ -1,0 +1,60 @@
+"""Ids of private records: given once each, unknown to nobody, forgotten at most once."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+__all__ = ["id_rows", "rows_to_forget"]
+
+
+def id_rows(ids: Any, count: int, offset: int) -> dict[Any, int]:
+    """Row of each private id, row numbers by default; public rows come first.
+
+    Raises:
+        ValueError: as many ids as records are needed, each once.
+    """
+    listed = list(range(count)) if ids is None else _listed(ids)
+    if len(listed) != count:
+        raise ValueError(f"ids: {len(listed)} ids for {count} private records")
+    rows: dict[Any, int] = {}
+    for i, one in enumerate(listed):
+        if one in rows:
+            raise ValueError(f"ids: {one!r} is given twice")
+        rows[one] = offset + i
+    return rows
+
+
+def rows_to_forget(ids: Any, known: dict[Any, int], keep: Tensor) -> list[int]:
+    """Rows of these ids.
+
+    Raises:
+        ValueError: naming an id that is unknown, public, repeated or already forgotten.
+    """
+    listed = _listed(ids)
+    if not listed:
+        raise ValueError("forget: no ids given")
+    if all(isinstance(one, bool) for one in listed) and not any(
+        isinstance(one, bool) for one in known
+    ):
+        raise ValueError("forget: give ids, not a mask of booleans")
+    seen: set[Any] = set()
+    for one in listed:
+        if one in seen:
+            raise ValueError(f"forget: id {one!r} is given twice")
+        if one not in known:
+            raise ValueError(f"forget: unknown id {one!r}; only private records can be deleted")
+        if not keep[known[one]]:
+            raise ValueError(f"forget: id {one!r} is already forgotten")
+        seen.add(one)
+    return [known[one] for one in listed]
+
+
+def _listed(ids: Any) -> list[Any]:
+    """As plain Python values: a collection of ids, or a single one."""
+    if isinstance(ids, np.ndarray) or hasattr(ids, "to_numpy"):
+        return np.asarray(ids).ravel().tolist()
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        ids = [ids]
+    return [one.item() if isinstance(one, np.generic) else one for one in ids]

@@ -1,0 +1,312 @@
+"""Bugs that adversarial testing found before any release, each kept from coming back."""
+
+import contextlib
+import signal
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sklearn.exceptions import NotFittedError
+
+from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.files import load, save
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.langevin import Langevin, NoiseFirst
+from expunge.unlearning.residual import Residual
+from tests.unlearning.records import labelled, measured
+
+
+def steepest(reg):
+    job = reg._job
+    th = reg._outcome.theta
+    rows = job.features[job.keep].double()
+    r = (rows @ th.T)[:, 0] - job.targets[job.keep].clamp(-reg.target_norm, reg.target_norm)
+    return float((r.abs() * rows.norm(dim=1)).max())
+
+
+# U: unsound
+
+
+@pytest.mark.parametrize("reference", ["start", "center"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        Langevin(learn_steps=60, sigma=0.05, capacity=0.1),
+        NoiseFirst(learn_steps=200, unlearn_steps=5),
+    ],
+    ids=lambda s: s.name,
+)
+def test_squared_constants_hold_with_a_public_reference(reference, strategy):
+    rng = np.random.default_rng(0)
+    Xp = rng.normal(size=(2000, 2))
+    Xp /= np.linalg.norm(Xp, axis=1)[:, None] * 1.5
+    yp = np.sign(Xp[:, 0])
+    X = np.array([[0.66, 0.0]] * 20)
+    y = -np.ones(20)  # disagree with the public slope
+    reg = CertifiedRegressor(
+        strategy=strategy, l2=1e-3, radius=0.1, reference=reference, epsilon=5.0
+    ).fit(X, y, public=(Xp, yp))
+    a = reg._outcome.assumptions
+    th = reg._outcome.theta
+    origin = reg._job.origin
+    assert float((th - origin).norm()) <= a.radius * (1 + 1e-12), (
+        "outside the certificate's ball",
+        float((th - origin).norm()),
+        a.radius,
+    )
+    assert steepest(reg) <= a.lipschitz * (1 + 1e-12), (
+        "gradient above the certificate's enforced M",
+        steepest(reg),
+        a.lipschitz,
+    )
+
+
+def test_retrain_says_that_earlier_releases_are_not_covered():
+    X, y = labelled(60)
+    c = CertifiedClassifier(strategy="retrain").fit(X, y).forget(1)
+    assert c.earlier_releases == "not covered"
+
+
+def test_changing_observer_after_fit_does_not_silence_the_reservation():
+    X, y = labelled(60)
+    clf = CertifiedClassifier().fit(X, y)
+    clf.set_params(observer="all")
+    c = clf.forget(1)
+    assert c.earlier_releases == "not covered"
+
+
+def test_retrained_model_is_bit_for_bit_the_comparators():
+    X, y = labelled(200)
+    clf = CertifiedClassifier(strategy="retrain").fit(X, y)
+    c = clf.forget([0, 17, 199])
+    rest = np.delete(np.arange(200), [0, 17, 199])
+    fresh = CertifiedClassifier(strategy="retrain").fit(X[rest], y[rest])
+    assert c.claim.epsilon == 0
+    np.testing.assert_array_equal(clf.coef_, fresh.coef_)
+
+
+def test_the_stated_slope_of_residual_is_not_below_a_real_gradient():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.sign(X[:, 0])
+    reg = CertifiedRegressor(radius=0.01, strategy="residual", l2=1e-4).fit(X, y)
+    c = reg.forget(1)
+    assert steepest(reg) <= c.assumptions["lipschitz"].value
+
+
+# F: files
+
+
+def test_save_never_destroys_a_folder_that_is_not_an_estimator(tmp_path):
+    X, y = labelled(40)
+    clf = CertifiedClassifier().fit(X, y)
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/chapter1.txt").write_text("years of work")
+    with pytest.raises(ValueError, match="not touched"):
+        save(clf, tmp_path / "thesis")
+    assert (tmp_path / "thesis/chapter1.txt").exists()
+
+
+def test_saving_an_unfitted_estimator_says_so(tmp_path):
+    with pytest.raises(NotFittedError):
+        save(CertifiedClassifier(), tmp_path / "m")
+
+
+# H: half-changed state / leaks through public handles
+
+
+def test_coef_cannot_be_used_to_change_a_certified_model():
+    X, y = labelled(40)
+    clf = CertifiedClassifier().fit(X, y)
+    clf.forget(1)
+    before = clf._outcome.theta.clone()
+    with contextlib.suppress(ValueError):
+        clf.coef_[0, 0] = 99.0
+    assert torch.equal(clf._outcome.theta, before)
+
+
+def test_a_failed_refit_leaves_predictions_as_they_were():
+    X, y = labelled(40)
+    clf = CertifiedClassifier().fit(X, y)
+    before = clf.predict_proba(X)
+    clf.set_params(row_norm=0.01, strategy="magic")
+    with pytest.raises(ValueError, match="magic"):
+        clf.fit(X[:20], y[:20])
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+def test_changed_parameters_after_fit_do_not_change_the_next_certificates_delta():
+    X, y = labelled(40)
+    clf = CertifiedClassifier(delta=1e-6).fit(X, y)
+    clf.set_params(delta=0.5)
+    assert clf.forget(1).claim.delta == 1e-6
+
+
+# M: messages and inputs
+
+
+@pytest.mark.parametrize("ids", [True, np.array([False, True])], ids=str)
+def test_booleans_are_not_ids(ids):
+    X, y = labelled(40)
+    clf = CertifiedClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="forget"):
+        clf.forget(ids)
+
+
+@pytest.mark.parametrize(
+    "seed", [np.int64(3), np.random.RandomState(3)], ids=["int64", "RandomState"]
+)
+def test_a_random_state_is_used_or_refused_never_ignored(seed):
+    X, y = labelled(40)
+    try:
+        clf = CertifiedClassifier(strategy=Langevin(learn_steps=20), random_state=seed).fit(X, y)
+    except (ValueError, TypeError):
+        return
+    assert any("EXPERIMENT" in line for line in clf.forget(1).declared)
+
+
+def test_finite_values_are_not_called_infinite():
+    X, y = labelled(40)
+    CertifiedClassifier().fit(X * 1e200, y)
+
+
+def test_public_targets_that_are_not_finite_are_named():
+    X, y = measured(40)
+    bad = y.copy()
+    bad[3] = np.nan
+    with pytest.raises(ValueError, match="public"):
+        CertifiedRegressor().fit(X, y, public=(X, bad))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"row_norm": "bogus"},
+        {"row_norm": np.inf},
+        {"strategy": 5},
+        {"strategy": Residual},
+        {"strategy": "x"},
+        {"epsilon": 1e6},
+    ],
+    ids=str,
+)
+def test_a_wrong_parameter_is_named(parameters):
+    X, y = labelled(40)
+    with pytest.raises(ValueError, match=r"row_norm|strategy|sigma|tolerance|capacity|epsilon:"):
+        CertifiedClassifier(**parameters).fit(X, y).forget(1)
+
+
+def test_no_sound_strategy_says_what_would_help():
+    X, y = measured(40)
+    with pytest.raises(ValueError, match="radius"):
+        CertifiedRegressor(observer="all").fit(X, y)
+
+
+def test_forget_raises_no_certificate_when_the_solver_fails(monkeypatch):
+    from expunge.unlearning import residual, solver
+
+    X, y = labelled(40)
+    clf = CertifiedClassifier().fit(X, y)
+
+    def fails(*a, **k):
+        raise solver.NotConverged("stayed above")
+
+    monkeypatch.setattr(residual, "solve", fails)
+    with pytest.raises(NoCertificate):
+        clf.forget(1)
+
+
+def test_an_unreachable_target_with_poisson_batches_is_refused_in_time():
+    from expunge.unlearning.schemes import PoissonBatch
+
+    X, y = labelled(60)
+    clf = CertifiedClassifier(
+        strategy=Langevin(learn_steps=20, sigma=1e-12, scheme=PoissonBatch(0.5)), l2=0.1
+    ).fit(X, y)
+
+    def late(*_):
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(15)
+    try:
+        with pytest.raises(NoCertificate):
+            clf.forget(1)
+    finally:
+        signal.alarm(0)
+
+
+def test_residuals_comparator_is_retraining_by_the_same_rule():
+    X, y = labelled(40)
+    c = CertifiedClassifier().fit(X, y).forget(1)
+    assert (
+        "initial law" not in c.comparator
+    )  # it says '1 steps with the same step sizes, noise and projection'
+
+
+def test_the_samplers_delta_is_charged():
+    import subprocess
+
+    assert (
+        subprocess.run(
+            ["grep", "-rn", "sampler_delta(", "/work/main/expunge", "--include=*.py"],
+            capture_output=True,
+            text=True,
+        ).stdout.count("\n")
+        > 1
+    )
+
+
+def test_retrains_certificate_does_not_publish_the_hash_of_a_noise_free_model():
+    X, y = labelled(40)
+    c = CertifiedClassifier(strategy="retrain").fit(X, y).forget(1)
+    assert c.model_sha256 is None
+
+
+def test_a_model_that_is_not_its_certificates_is_not_loaded(tmp_path):
+    X, y = labelled(40)
+    clf = CertifiedClassifier().fit(X, y)
+    clf.forget(1)
+    save(clf, tmp_path / "m")
+    path = next((tmp_path / "m").glob("model-*"))
+    save_file({"theta": clf._outcome.theta + 1e-9}, path)
+    with pytest.raises(ValueError, match="certificate is about"):
+        load(tmp_path / "m")
+
+
+def test_records_changed_on_disk_are_noticed(tmp_path):
+    X, y = labelled(40)
+    clf = CertifiedClassifier().fit(X, y)
+    save(clf, tmp_path / "m")
+    path = next((tmp_path / "m").glob("secret-*"))
+    tensors = load_file(path)
+    tensors["features"][3, 0] += 0.25
+    save_file(tensors, path)
+    with pytest.raises(ValueError, match="records changed"):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_a_damaged_folder_is_a_clear_error(tmp_path, damage):
+    X, y = labelled(40)
+    save(CertifiedClassifier().fit(X, y), tmp_path / "m")
+    path = next((tmp_path / "m").glob("secret-*"))
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="not a saved estimator"):
+        load(tmp_path / "m")
+
+
+def test_tuples_can_be_ids():
+    X, y = labelled(6)
+    ids = [("a", i) for i in range(6)]
+    clf = CertifiedClassifier().fit(X, y, ids=ids)
+    assert clf.forget([("a", 2)]).forgotten == 1
+
+
+def test_noisy_descent_names_what_a_single_record_lacks():
+    with pytest.raises(ValueError, match="at least two records"):
+        CertifiedClassifier(strategy="langevin").fit(np.ones((1, 2)), [0])
