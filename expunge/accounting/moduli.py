@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A Lipschitz constant c with 1 - c and log c, each rounded once."""
 
@@ -61,7 +61,7 @@ class Contraction:
         return cls.exactly(Fraction(c))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """`steps` identical steps with modulus c z + s and noise N(0, nu^2 I).
 

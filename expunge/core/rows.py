@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["bounded_rows", "public_row_norm"]
 
-BLOCK = 8192
+BLOCK = 1024
 
 
 def bounded_rows(

@@ -20,8 +20,10 @@ __all__ = ["cyclic_partition", "keys_of", "poisson_draw"]
 
 def keys_of(ids: Iterable[object]) -> Tensor:
     """A 64-bit key for each id: the first bytes of its hash."""
-    digests = [hashlib.sha256(repr(one).encode()).digest()[:8] for one in ids]
-    return torch.from_numpy(np.frombuffer(b"".join(digests), dtype=np.int64).copy())
+    words = bytearray()
+    for one in ids:
+        words += hashlib.sha256(repr(one).encode()).digest()[:8]
+    return torch.from_numpy(np.frombuffer(words, dtype=np.int64))
 
 
 def cyclic_partition(keys: Tensor, batches: int, seed: int) -> Tensor:

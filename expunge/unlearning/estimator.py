@@ -14,6 +14,7 @@ import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -157,7 +158,7 @@ class _Certified(BaseEstimator):
                 targets=torch.from_numpy(np.concatenate([public[1], targets])),
                 keep=torch.ones(len(features), dtype=torch.bool),
                 left=torch.zeros(len(features), dtype=torch.int64),
-                keys=keys_of([*(("public", i) for i in range(count)), *known]),
+                keys=keys_of(chain((("public", i) for i in range(count)), known)),
                 public=count,
                 private=len(private),
                 target=EpsilonDelta(self.epsilon, self.delta),
