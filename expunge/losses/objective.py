@@ -2,8 +2,9 @@
 
     F(theta) = (1/nbar) sum_i loss(theta x_i, y_i) + (l2/2) ||theta - center||^2
 
-Memory beyond the data is one chunk's scores and its float64 rows. Values and gradients are
-float64; Hessian products and Gram matrices, which only steer solvers, are as precise as the rows.
+Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores. Values
+and gradients are float64; Hessian products and Gram matrices, which only steer solvers, are as
+precise as the rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -62,7 +63,7 @@ class Objective:
         present = self.keep.nonzero()[:, 0]
         for start in range(0, len(present), CHUNK):
             rows = present[start : start + CHUNK]
-            yield self.features[rows], self.targets[rows]
+            yield self.features.index_select(0, rows), self.targets.index_select(0, rows)
 
     def gradient(self, theta: Tensor) -> Tensor:
         """Gradient at theta (outputs, features), float64."""
@@ -86,12 +87,12 @@ class Objective:
     def hessian_product(self, theta: Tensor) -> Callable[[Tensor], Tensor]:
         """v -> F''(theta) v in the rows' own precision: only ever a direction to try."""
         at = theta.to(self.features.dtype)
+        scores = [rows @ at.T for rows, _ in self.chunks()]
 
         def product(direction: Tensor) -> Tensor:
             total, along = torch.zeros_like(theta), direction.to(at.dtype)
-            for rows, _ in self.chunks():
-                scores, moved = rows @ at.T, rows @ along.T
-                total += self.loss.residual_derivative(scores, moved).T @ rows
+            for (rows, _), known in zip(self.chunks(), scores, strict=True):
+                total += self.loss.residual_derivative(known, rows @ along.T).T @ rows
             return total / self.nbar + self.loss.l2 * direction
 
         return product
