@@ -4,7 +4,7 @@
 
 Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores. Values
 and gradients are float64; Hessian products and Gram matrices, which only steer solvers, are as
-precise as the rows.
+precise as the rows. Rows may lie on any device; theta and what is returned stay where theta is.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,53 +60,58 @@ class Objective:
             for start in range(0, len(self.features), CHUNK):
                 yield self.features[start : start + CHUNK], self.targets[start : start + CHUNK]
             return
-        present = self.keep.nonzero()[:, 0]
+        present = self.keep.nonzero()[:, 0].to(self.features.device)
         for start in range(0, len(present), CHUNK):
             rows = present[start : start + CHUNK]
             yield self.features.index_select(0, rows), self.targets.index_select(0, rows)
 
     def gradient(self, theta: Tensor) -> Tensor:
         """Gradient at theta (outputs, features), float64."""
-        total = torch.zeros_like(theta)
+        at = theta.to(self.features.device)
+        total = torch.zeros_like(at)
         for stored, targets in self.chunks():
             rows = stored.double()
-            total += self.loss.residual(rows @ theta.T, targets).T @ rows
-        return total / self.nbar + self.loss.l2 * self._offset(theta)
+            total += self.loss.residual(rows @ at.T, targets).T @ rows
+        return total.to(theta.device) / self.nbar + self.loss.l2 * self._offset(theta)
 
     def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
-        value, total = 0.0, torch.zeros_like(theta)
+        at = theta.to(self.features.device)
+        values, total = [], torch.zeros_like(at)
         for stored, targets in self.chunks():
             rows = stored.double()
-            scores = rows @ theta.T
-            value += float(self.loss.value(scores, targets).sum())
+            scores = rows @ at.T
+            values.append(self.loss.value(scores, targets).sum())
             total += self.loss.residual(scores, targets).T @ rows
         offset = self._offset(theta)
+        value = float(torch.stack(values).sum()) if values else 0.0
         value = value / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
-        return value, total / self.nbar + self.loss.l2 * offset
+        return value, total.to(theta.device) / self.nbar + self.loss.l2 * offset
 
     def hessian_product(self, theta: Tensor) -> Callable[[Tensor], Tensor]:
         """v -> F''(theta) v in the rows' own precision: only ever a direction to try."""
-        at = theta.to(self.features.dtype)
+        at = theta.to(self.features.device, self.features.dtype)
         scores = [rows @ at.T for rows, _ in self.chunks()]
 
         def product(direction: Tensor) -> Tensor:
-            total, along = torch.zeros_like(theta), direction.to(at.dtype)
+            along = direction.to(at)
+            total = torch.zeros_like(at, dtype=torch.float64)
             for (rows, _), known in zip(self.chunks(), scores, strict=True):
                 total += self.loss.residual_derivative(known, rows @ along.T).T @ rows
-            return total / self.nbar + self.loss.l2 * direction
+            return total.to(direction.device) / self.nbar + self.loss.l2 * direction
 
         return product
 
     def gram(self, most_rows: int = 24_576) -> Tensor:
         """Mean of x x' over evenly spread chunks of rows, in the rows' own precision."""
         features = self.features.shape[1]
-        total, seen = torch.zeros(features, features, dtype=torch.float64), 0
+        seen, device = 0, self.features.device
+        total = torch.zeros(features, features, dtype=torch.float64, device=device)
         every = max(1, self.rows // most_rows)
         for i, (rows, _) in enumerate(self.chunks()):
             if i % every == 0:
                 total += rows.T @ rows
                 seen += len(rows)
-        return total / max(seen, 1)
+        return total.cpu() / max(seen, 1)
 
     def _offset(self, theta: Tensor) -> Tensor:
         return theta if self.center is None else theta - self.center

@@ -7,7 +7,7 @@ flattest direction. Nothing here looks at the records' content.
 
 from dataclasses import replace
 
-from expunge.accounting.calibration import EpsilonDelta, Setting, smallest_sigma
+from expunge.accounting.calibration import EpsilonDelta, smallest_sigma
 from expunge.accounting.refusal import Refused
 from expunge.accounting.strategies import Strategy as Price
 from expunge.accounting.strategies import priced
@@ -42,6 +42,8 @@ def prices(job: Job, forget: int) -> list[Price]:
         excluded=exposed,
     )
     rows["retrain"] = replace(rows["retrain"], steps=COLD_PASSES, excluded=exposed)
+    if job.observer == "all" and job.public and job.private > 1:
+        rows["without public data"] = _without_public(job, forget)
     return sorted(rows.values(), key=lambda p: (p.excluded is not None, p.steps or 0))
 
 
@@ -82,11 +84,12 @@ def _descent_prices(
     return priced(setting, job.target, sigma=sigma, unlearn_steps=steps, epsilon=epsilon, met=met)
 
 
-def public_data_pays(job: Job, forget: int) -> tuple[float, float]:
-    """sigma that observer `all` needs without and with the public records."""
-    setting = setting_of(job, Langevin().learn_steps, forget)
-    alone: Setting = replace(setting, public=0, forget=min(forget, setting.private - 1))
-    return (
-        smallest_sigma(alone, job.target, unlearn_steps=0),
-        smallest_sigma(setting, job.target, unlearn_steps=0),
-    )
+def _without_public(job: Job, forget: int) -> Price:
+    """What observer `all` would cost if there were no public records: for comparison only."""
+    alone = replace(setting_of(job, Langevin().learn_steps, forget), public=0)
+    alone = replace(alone, forget=min(alone.forget, alone.private - 1))
+    sigma = smallest_sigma(alone, job.target, unlearn_steps=0)
+    found = priced(alone, job.target, sigma=sigma, unlearn_steps=0, epsilon=None, met=True)
+    (langevin,) = (price for price in found if price.name == "langevin")
+    why = "for comparison: the noise that public records save"
+    return replace(langevin, name="langevin without public data", excluded=why)

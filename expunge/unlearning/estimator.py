@@ -62,6 +62,7 @@ class _Certified(BaseEstimator):
         reference: Literal["zero", "start", "center"] = "zero",
         released: bool = True,
         random_state: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -72,6 +73,7 @@ class _Certified(BaseEstimator):
         self.reference = reference
         self.released = released
         self.random_state = random_state
+        self.device = device
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_outcome")
@@ -154,8 +156,8 @@ class _Certified(BaseEstimator):
         job = self._with_reference(
             Job(
                 loss=self._make_loss(bound, 0 if labels is None else len(labels)),
-                features=torch.from_numpy(features),
-                targets=torch.from_numpy(np.concatenate([public[1], targets])),
+                features=torch.from_numpy(features).to(self.device),
+                targets=torch.from_numpy(np.concatenate([public[1], targets])).to(self.device),
                 keep=torch.ones(len(features), dtype=torch.bool),
                 left=torch.zeros(len(features), dtype=torch.int64),
                 keys=keys_of(chain((("public", i) for i in range(count)), known)),
@@ -215,6 +217,8 @@ class _Certified(BaseEstimator):
         number = isinstance(self.row_norm, Real) and 0 < float(self.row_norm) < math.inf
         if not (number or self.row_norm == "public"):
             raise ValueError(f"row_norm: {self.row_norm!r} must be a positive number or 'public'")
+        if torch.device(self.device).type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device: {self.device!r} is not available; use 'cpu'")
         if not (self.random_state is None or isinstance(self.random_state, Integral)):
             raise ValueError(f"random_state: {self.random_state!r} must be an integer or None")
 
@@ -285,7 +289,7 @@ def _digest(job: Job) -> bytes:
     """Of the stored rows, to notice changes; never published."""
     digest = hashlib.sha256()
     for tensor in (job.features, job.targets, job.keep):
-        digest.update(tensor.numpy().data)
+        digest.update(tensor.cpu().numpy().data)
     return digest.digest()
 
 
@@ -307,6 +311,7 @@ class CertifiedClassifier(ClassifierMixin, _Certified):
             "final" says that they are not covered.
         random_state: None draws from the operating system; an integer makes runs repeatable
             and every certificate EXPERIMENT ONLY.
+        device: Where the records lie and gradients are computed: "cpu" or "cuda".
     """
 
     def __init__(
@@ -321,9 +326,19 @@ class CertifiedClassifier(ClassifierMixin, _Certified):
         reference: Literal["zero", "start", "center"] = "zero",
         released: bool = True,
         random_state: int | None = None,
+        device: str = "cpu",
     ) -> None:
         super().__init__(
-            epsilon, delta, strategy, observer, l2, row_norm, reference, released, random_state
+            epsilon,
+            delta,
+            strategy,
+            observer,
+            l2,
+            row_norm,
+            reference,
+            released,
+            random_state,
+            device,
         )
         self.classes = classes
 
@@ -401,9 +416,19 @@ class CertifiedRegressor(RegressorMixin, _Certified):
         reference: Literal["zero", "start", "center"] = "zero",
         released: bool = True,
         random_state: int | None = None,
+        device: str = "cpu",
     ) -> None:
         super().__init__(
-            epsilon, delta, strategy, observer, l2, row_norm, reference, released, random_state
+            epsilon,
+            delta,
+            strategy,
+            observer,
+            l2,
+            row_norm,
+            reference,
+            released,
+            random_state,
+            device,
         )
         self.target_norm = target_norm
         self.radius = radius

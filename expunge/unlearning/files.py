@@ -106,7 +106,7 @@ def _secret(estimator: Estimator, job: Job, outcome: Outcome) -> dict[str, Tenso
         **{f"secret.{name}": value for name, value in outcome.secret.items()},
     }
     tensors |= {n: v for n, v in (("start", job.start), ("center", job.center)) if v is not None}
-    return {name: value.contiguous().clone() for name, value in tensors.items()}
+    return {name: value.contiguous().cpu().clone() for name, value in tensors.items()}
 
 
 def _document(estimator: Estimator) -> dict[str, Any]:
@@ -170,8 +170,8 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor
     loss = estimator._make_loss(fitted["row_norm"], classes)
     job = Job(
         loss=replace(loss, l2=fitted["l2"]),
-        features=secret["features"],
-        targets=secret["targets"],
+        features=secret["features"].to(estimator.device),
+        targets=secret["targets"].to(estimator.device),
         keep=secret["left"] == 0,
         left=secret["left"],
         keys=keys_of([*(("public", i) for i in range(document["public"])), *document["ids"]]),

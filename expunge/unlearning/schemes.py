@@ -1,6 +1,6 @@
 """How a step uses the records, and what the accountant is told about it.
 
-    FullBatch     every step sees all records; gradients divided by how many there are
+    FullBatch     every step sees all records; gradients divided by how many there are, or were
     Cyclic        step k sees batch k mod B of a fixed partition; divided by the batch's first size
     PoissonBatch  every step draws each record with probability q; divided by q nbar
 
@@ -47,16 +47,21 @@ class Scheme(Protocol):
 
 @dataclass(frozen=True)
 class FullBatch:
+    """Args: fixed: Divide by the records at fit rather than by those present: half the shift."""
+
+    fixed: bool = False
+
     @property
     def normaliser(self) -> Normaliser:
-        return "mean"
+        return "fixed" if self.fixed else "mean"
 
     @property
     def load(self) -> float:
         return 1.0
 
     def objective(self, job: Job, step: int, index: int) -> Objective:
-        return job.objective
+        divisor = job.public + job.private if self.fixed else None
+        return replace(job.objective, divisor=divisor)
 
     def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
         there = int(present.sum())

@@ -36,7 +36,10 @@ def job(gone: list[int], request: int = 1) -> Job:
     )
 
 
-@pytest.mark.parametrize("scheme", [FullBatch(), Cyclic(5, seed=2), PoissonBatch(0.3, seed=4)])
+@pytest.mark.parametrize(
+    "scheme",
+    [FullBatch(), FullBatch(fixed=True), Cyclic(5, seed=2), PoissonBatch(0.3, seed=4)],
+)
 def test_the_recorded_shift_bounds_what_the_forgotten_records_do_to_each_step(scheme):
     before, after = job([]), job([11, 12, 30, 59])
     bare = Phase(STEPS, ETA, 1.0, ROWS)
