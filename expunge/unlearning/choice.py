@@ -42,7 +42,7 @@ def prices(job: Job, forget: int) -> list[Price]:
         excluded=exposed,
     )
     rows["retrain"] = replace(rows["retrain"], steps=COLD_PASSES, excluded=exposed)
-    if job.observer == "all" and job.public and job.private > 1:
+    if job.observer == "all" and job.public and rows["langevin"].excluded is None:
         rows["without public data"] = _without_public(job, forget)
     return sorted(rows.values(), key=lambda p: (p.excluded is not None, p.steps or 0))
 

@@ -153,7 +153,7 @@ def _lbfgs(objective: Objective, theta: Tensor, tolerance: float) -> Tensor:
 def _mean_curvature(objective: Objective, theta: Tensor) -> float:
     """The loss's curvature at theta along its first output, averaged over the first rows."""
     rows, _ = next(iter(objective.chunks()))
-    scores = rows.double() @ theta.T
+    scores = rows.double() @ theta.T.to(rows.device)
     probe = torch.zeros_like(scores)
     probe[:, 0] = 1
     return float((objective.loss.residual_derivative(scores, probe) * probe).sum() / len(rows))
