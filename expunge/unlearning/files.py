@@ -27,8 +27,9 @@ from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.document import AccountRequest
 from expunge.sampling.batches import keys_of
+from expunge.unlearning.certified import STRATEGIES
 from expunge.unlearning.choice import Strategy
-from expunge.unlearning.estimator import STRATEGIES, CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin
 from expunge.unlearning.schemes import SCHEMES

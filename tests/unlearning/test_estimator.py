@@ -444,7 +444,7 @@ def test_an_interruption_at_any_stage_leaves_everything_as_it_was(monkeypatch, s
     if stage == "strategy":
         monkeypatch.setattr(type(clf._chosen), "forget", interrupted)
     else:
-        monkeypatch.setattr("expunge.unlearning.estimator.issue", interrupted)
+        monkeypatch.setattr("expunge.unlearning.certified.issue", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clf.forget([3, 4])
     assert state(clf) == before

@@ -1,0 +1,286 @@
+"""What certified estimators share: rows, ids, requests, certificates.
+
+Rows are scaled to norm at most `row_norm`, an intercept feature counted, so that every constant of
+the certificate is enforced. A request changes everything or nothing.
+"""
+
+import hashlib
+import math
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
+from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.certificate import Certificate, issue
+from expunge.accounting.history import History
+from expunge.accounting.strategies import Strategy as Price
+from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.losses.linear import LinearLoss
+from expunge.sampling.batches import keys_of
+from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
+from expunge.unlearning.ids import id_rows, rows_to_forget
+from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.langevin import Langevin, NoiseFirst
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.solver import NotConverged, solve
+
+__all__ = ["STRATEGIES", "Certified"]
+
+STRATEGIES: dict[str, Strategy] = {
+    s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
+}
+
+
+class Certified(BaseEstimator):
+    """What classifier and regressor share: rows, ids, requests, certificates."""
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        strategy: str | Strategy = "auto",
+        observer: Literal["final", "all"] = "final",
+        l2: float = 1e-2,
+        row_norm: float | Literal["public"] = 1.0,
+        reference: Literal["zero", "start", "center"] = "zero",
+        released: bool = True,
+        random_state: int | None = None,
+        device: str = "cpu",
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.strategy = strategy
+        self.observer = observer
+        self.l2 = l2
+        self.row_norm = row_norm
+        self.reference = reference
+        self.released = released
+        self.random_state = random_state
+        self.device = device
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_outcome")
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """Of the current model; None before the first deletion."""
+        check_is_fitted(self)
+        return self._certificate
+
+    @property
+    def history_(self) -> History | None:
+        """What the certificate is a function of; None where there is nothing to certify yet."""
+        check_is_fitted(self)
+        return self._outcome.history
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """(outputs, features), the intercept left out."""
+        check_is_fitted(self)
+        return self._outcome.theta.numpy()[:, :-1].copy()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self._outcome.theta.numpy()[:, -1].copy()
+
+    def forget(self, ids: Any) -> Certificate:
+        """Delete these records from the model; one id or several.
+
+        Raises:
+            ValueError: an id that is unknown, public, repeated or already forgotten, named.
+            NoCertificate: nothing was changed; the message says why.
+        """
+        check_is_fitted(self)
+        rows = rows_to_forget(ids, self._ids, self._job.keep)
+        if _digest(self._job) != self._fingerprint:
+            raise NoCertificate("the stored records changed since fit; fit again")
+        keep = self._job.keep.clone()
+        keep[rows] = False
+        if not keep.any():
+            raise ValueError("forget: no record would remain, so there is no comparator")
+        left = self._job.left.clone()
+        left[rows] = int(left.max()) + 1
+        job = replace(self._job, keep=keep, left=left)
+        try:
+            outcome = self._chosen.forget(job, self._outcome)
+        except NotConverged as error:
+            raise NoCertificate(str(error)) from error
+        certificate = self._issued(job, outcome)
+        # Everything succeeded: only now does anything change.
+        job.features[rows] = 0
+        job.targets[rows] = 0
+        self._install(job, self._chosen, outcome, certificate)
+        return certificate
+
+    def plan(self, forget: int) -> list[Price]:
+        """Every strategy, priced for forgetting so many records, those that can be taken first."""
+        check_is_fitted(self)
+        if not 0 < forget <= self._job.private:
+            raise ValueError(f"forget: {forget} of {self._job.private} private records")
+        return prices(self._job, forget)
+
+    def _fit(
+        self,
+        private: np.ndarray,
+        targets: np.ndarray,
+        public: tuple[np.ndarray, np.ndarray],
+        ids: Any,
+        labels: np.ndarray | None = None,
+    ) -> None:
+        """Learn; nothing of an earlier fit changes before everything has succeeded."""
+        self._check_parameters()
+        bound = self._row_norm(public[0])
+        count = len(public[0])
+        known = id_rows(ids, len(private), offset=count)
+        features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
+        bounded_rows(public[0], bound, out=features[:count])
+        bounded_rows(private, bound, out=features[count:])
+        job = self._with_reference(
+            Job(
+                loss=self._make_loss(bound, 0 if labels is None else len(labels)),
+                features=torch.from_numpy(features).to(self.device),
+                targets=torch.from_numpy(np.concatenate([public[1], targets])).to(self.device),
+                keep=torch.ones(len(features), dtype=torch.bool),
+                left=torch.zeros(len(features), dtype=torch.int64),
+                keys=keys_of(chain((("public", i) for i in range(count)), known)),
+                public=count,
+                private=len(private),
+                target=EpsilonDelta(self.epsilon, self.delta),
+                observer="all" if self.observer == "all" else "final",
+                seed=None if self.random_state is None else int(self.random_state),
+            )
+        )
+        chosen = self._choose(job)
+        outcome = chosen.fit(job)
+        if labels is not None:
+            self.classes_ = labels
+        self._ids = known
+        self._covered = self.observer == "all" or not self.released
+        self._labels_declared = getattr(self, "classes", None) is not None or count > 0
+        self._install(job, chosen, outcome, None)
+
+    def _install(
+        self, job: Job, chosen: Strategy, outcome: Outcome, certificate: Certificate | None
+    ) -> None:
+        self._job, self._chosen = job, chosen
+        self._outcome, self._certificate = outcome, certificate
+        self._fingerprint = _digest(job)
+
+    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
+        raise NotImplementedError
+
+    def _public_records(self, public: Any, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Public rows and labels in the private rows' precision; none is none."""
+        if public is None:
+            return like[:0], np.empty(0, dtype=object)
+        features, labels = public
+        rows = np.asarray(validate_data(self, features, reset=False, dtype=like.dtype))
+        labels = np.asarray(labels)
+        if len(labels) != len(rows):
+            raise ValueError(f"public: {len(rows)} rows and {len(labels)} labels")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("public: labels contain NaN or infinity")
+        return rows, labels
+
+    def _checked_rows(self, features: Any) -> np.ndarray:
+        """Rows to predict for."""
+        check_is_fitted(self)
+        return np.asarray(
+            validate_data(self, features, reset=False, dtype=[np.float64, np.float32])
+        )
+
+    def _check_parameters(self) -> None:
+        if not 0 < self.epsilon <= LARGEST_MEANINGFUL_EPSILON:
+            raise ValueError(f"epsilon: {self.epsilon} must be in (0, 20]; above is vacuous")
+        if not self.l2 > 0:
+            raise ValueError(f"l2: {self.l2} must be positive; it is the objective's convexity")
+        if self.observer not in ("final", "all"):
+            raise ValueError(f"observer: {self.observer!r} must be 'final' or 'all'")
+        number = isinstance(self.row_norm, Real) and 0 < float(self.row_norm) < math.inf
+        if not (number or self.row_norm == "public"):
+            raise ValueError(f"row_norm: {self.row_norm!r} must be a positive number or 'public'")
+        if torch.device(self.device).type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device: {self.device!r} is not available; use 'cpu'")
+        if not (self.random_state is None or isinstance(self.random_state, Integral)):
+            raise ValueError(f"random_state: {self.random_state!r} must be an integer or None")
+
+    def _row_norm(self, public: np.ndarray) -> float:
+        if self.row_norm != "public":
+            return float(self.row_norm)
+        if not len(public):
+            raise ValueError("row_norm='public' needs public records; give a number instead")
+        return public_row_norm(public)
+
+    def _with_reference(self, job: Job) -> Job:
+        """The job with the public records' minimiser where `reference` wants it."""
+        if self.reference == "zero":
+            return job
+        if self.reference not in ("start", "center"):
+            raise ValueError(f"reference: {self.reference!r} must be 'zero', 'start' or 'center'")
+        if not job.public:
+            raise ValueError(f"reference={self.reference!r} needs public records")
+        found = solve(job.public_objective, job.origin, tolerance=1e-8)
+        return replace(
+            job, start=found, center=found.clone() if self.reference == "center" else None
+        )
+
+    def _choose(self, job: Job) -> Strategy:
+        """The named strategy, or for `auto` the cheapest that is sound for the observer."""
+        chosen = self.strategy
+        if chosen == "auto":
+            return cheapest(job, max(1, job.private // 10))
+        if isinstance(chosen, str):
+            if chosen not in STRATEGIES:
+                names = ", ".join(["auto", *STRATEGIES])
+                raise ValueError(f"strategy: {chosen!r} is not one of {names}")
+            chosen = STRATEGIES[chosen]
+        if not isinstance(chosen, Strategy):
+            raise ValueError(f"strategy: {chosen!r} is neither a name nor a strategy's record")
+        if self.observer == "all" and not isinstance(chosen, Langevin):
+            raise ValueError(f"strategy: {chosen.name} is for observer 'final': {EXPOSED}")
+        return chosen
+
+    def _issued(self, job: Job, outcome: Outcome) -> Certificate:
+        assert outcome.assumptions is not None
+        assert outcome.history is not None
+        content = np.ascontiguousarray(outcome.theta.numpy()).tobytes()
+        # The plain hash of a model without noise would tell who is in it.
+        salted = hashlib.sha256(secrets.token_bytes(32) + content).hexdigest()
+        return issue(
+            outcome.assumptions,
+            outcome.history,
+            delta=job.target.delta,
+            strategy=self._chosen.name,
+            forgotten=job.forgotten,
+            uncovered_releases=not self._covered,
+            comparator=outcome.comparator,
+            model_sha256=None if outcome.noise_free else hashlib.sha256(content).hexdigest(),
+            commitments={"model": salted} if outcome.noise_free else {},
+            declared=(*outcome.declared, *self._declared_by_caller()),
+        )
+
+    def _declared_by_caller(self) -> Sequence[str]:
+        return ("preprocessing before fit, and the choice of all parameters, are the caller's",)
+
+    def _scores(self, features: np.ndarray) -> torch.Tensor:
+        rows = torch.from_numpy(bounded_rows(features, self._job.loss.row_norm)).double()
+        return rows @ self._outcome.theta.T
+
+
+def _digest(job: Job) -> bytes:
+    """Of the stored rows, to notice changes; never published."""
+    digest = hashlib.sha256()
+    for tensor in (job.features, job.targets, job.keep):
+        digest.update(tensor.cpu().numpy().data)
+    return digest.digest()
