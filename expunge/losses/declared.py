@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
+from expunge.losses.linear import stated
 
 __all__ = ["ConstantExceeded", "Declared"]
 
@@ -78,11 +79,4 @@ class Declared:
         return self.bend * moved
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
-        return Assumptions(
-            strong_convexity=self.l2,
-            smoothness=self.curvature + self.l2,
-            lipschitz=self.lipschitz,
-            weight_decay=self.l2,
-            radius=radius,
-            marks={"weight_decay": "enforced", "radius": "enforced"},
-        )
+        return stated(self, radius)

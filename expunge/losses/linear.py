@@ -6,7 +6,7 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 
-__all__ = ["LinearLoss"]
+__all__ = ["LinearLoss", "stated"]
 
 
 class LinearLoss(Protocol):
@@ -65,14 +65,19 @@ class LinearLoss(Protocol):
         ...
 
 
-def enforced(loss: LinearLoss, radius: float | None) -> Assumptions:
+def stated(loss: LinearLoss, radius: float | None) -> Assumptions:
     """m = l2 (the ridge acts on every coordinate), L = curvature + l2, M (THEORY E34, 2.6)."""
-    names = ("strong_convexity", "smoothness", "lipschitz", "weight_decay", "radius")
     return Assumptions(
         strong_convexity=loss.l2,
         smoothness=loss.curvature + loss.l2,
         lipschitz=loss.lipschitz,
         weight_decay=loss.l2,
         radius=radius,
-        marks=dict.fromkeys(names, loss.mark),
+        marks={
+            "strong_convexity": loss.mark,
+            "smoothness": loss.mark,
+            "lipschitz": loss.mark,
+            "weight_decay": "enforced",
+            "radius": "enforced",
+        },
     )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
-from expunge.losses.linear import enforced
+from expunge.losses.linear import stated
 
 __all__ = ["Logistic"]
 
@@ -61,4 +61,4 @@ class Logistic:
         return torch.stack([1 - positive, positive], dim=-1)
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
-        return enforced(self, radius)
+        return stated(self, radius)

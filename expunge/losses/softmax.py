@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
-from expunge.losses.linear import enforced
+from expunge.losses.linear import stated
 
 __all__ = ["Softmax"]
 
@@ -66,4 +66,4 @@ class Softmax:
         return torch.softmax(scores, -1)
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
-        return enforced(self, radius)
+        return stated(self, radius)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
-from expunge.losses.linear import enforced
+from expunge.losses.linear import stated
 
 __all__ = ["Squared"]
 
@@ -65,4 +65,4 @@ class Squared:
         """Raises: ValueError: no ball, so no bound on the gradient."""
         if not math.isfinite(self.lipschitz):
             raise ValueError("squared loss has unbounded gradients without a radius")
-        return enforced(self, self.radius if radius is None else min(radius, self.radius))
+        return stated(self, self.radius if radius is None else min(radius, self.radius))

@@ -14,7 +14,7 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
 from expunge.losses.linear import LinearLoss
-from expunge.losses.objective import Objective
+from expunge.losses.objective import Objective, gradient_rounding
 
 __all__ = ["Job", "NoCertificate", "Outcome"]
 
@@ -69,6 +69,22 @@ class Job:
     def forgotten(self) -> int:
         """Private rows that are gone since fit."""
         return self.public + self.private - int(self.keep.sum())
+
+    def gradient_rounding(self, theta_norm: float, load: float = 1.0) -> float:
+        """A bound on one gradient's arithmetic error; public constants only.
+
+        Args:
+            load: The most that a step's summed weights can be.
+        """
+        rows = self.public + self.private
+        return gradient_rounding(
+            self.loss,
+            rows=rows,
+            features=self.features.shape[1],
+            divisor=rows / load,
+            theta_norm=theta_norm,
+            center_norm=float(self.origin.norm()),
+        )
 
     @property
     def experiment_only(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from expunge.accounting.search import first_where
 from expunge.core import release
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import NORMAL_ERROR, normal_source
-from expunge.losses.objective import UNIT, gradient_rounding
+from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme
@@ -236,27 +236,17 @@ class _Run:
 
     def _rounding(self, job: Job, sigma: float) -> float:
         """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
-        rows = job.public + job.private
-        _, features = job.objective.shape
-        gradient = gradient_rounding(
-            job.loss,
-            rows=rows,
-            features=features,
-            divisor=rows / self.scheme.load,
-            theta_norm=self.radius + float(job.origin.norm()),
-            center_norm=float(job.origin.norm()),
-        )
+        farthest = self.radius + float(job.origin.norm())
+        gradient = job.gradient_rounding(farthest, self.scheme.load)
         noise_std = math.sqrt(2 * self.step_size) * sigma
         reach = (
-            self.radius
-            + float(job.origin.norm())
+            farthest
             + self.step_size * job.loss.lipschitz * self.scheme.load
             + 12 * noise_std * math.sqrt(job.dimension)
         )
         noise = noise_std * math.sqrt(job.dimension) * NORMAL_ERROR
-        return (self.step_size * gradient + 2 * (job.dimension + 16) * UNIT * reach + noise) * (
-            1 + 1e-6
-        )
+        own = 2 * (job.dimension + 16) * UNIT * reach
+        return (self.step_size * gradient + own + noise) * (1 + 1e-6)
 
     def _grid(self, job: Job, noise_std: float) -> float:
         return release.grid_for(std=noise_std, mu=0.1, dimension=job.dimension)

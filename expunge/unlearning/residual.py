@@ -23,7 +23,6 @@ from expunge.accounting.history import History, Phase
 from expunge.core import release
 from expunge.core.randomness import normal_source
 from expunge.losses.linear import LinearLoss
-from expunge.losses.objective import gradient_rounding
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.solver import Preconditioner, solve
 
@@ -95,16 +94,7 @@ class Residual:
 
     def distance(self, job: Job) -> float:
         """2 (tol + u)/m: between two runs of the same rule. Public constants only."""
-        rows = job.public + job.private
-        _, features = job.objective.shape
-        rounding = gradient_rounding(
-            job.loss,
-            rows=rows,
-            features=features,
-            divisor=rows,
-            theta_norm=solution_norm(job.loss, job.center),
-            center_norm=float(job.origin.norm()),
-        )
+        rounding = job.gradient_rounding(solution_norm(job.loss, job.center))
         return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
 
     def noise(self, job: Job) -> tuple[float, float]:
