@@ -3,6 +3,8 @@
 langevin      noise in every step; K further steps on what remains      shift bound
 noise_first   noise-free learning, all noise in the first unlearning step,
               then clean descent: mu = c Z_T / noise_std                THEORY 5.2
+residual      any solver to a gradient norm tol, then one draw:
+              mu = 2 tol / (m noise_std)                                THEORY 5.1
 retrain       T steps from scratch                                      exact
 """
 
@@ -16,7 +18,10 @@ from expunge.accounting.history import History, Phase
 from expunge.accounting.moduli import Run, moduli
 from expunge.accounting.refusal import InvalidInput, Refused
 
-__all__ = ["Strategy", "priced"]
+__all__ = ["WARM_PASSES", "Strategy", "priced"]
+
+WARM_PASSES = 16  # over the records, typical of a warm-started solve after deleting up to 10 %
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ def priced(
     candidates = [
         _langevin(setting, sigma, unlearn_steps, epsilon, met),
         _noise_first(setting, target, learn_steps - 1 if unlearn_steps is None else unlearn_steps),
+        _residual(setting, target, exposed),
         Strategy(
             name="retrain",
             steps=learn_steps,
@@ -107,6 +113,26 @@ def _noise_first(setting: Setting, target: EpsilonDelta, steps: int) -> Strategy
         cost_of_retraining=steps / setting.learn_steps,
         epsilon=epsilon,
         sigma=sigma,
+        release_noise_std=noise,
+        guarantee="shift",
+        excluded=excluded,
+    )
+
+
+def _residual(setting: Setting, target: EpsilonDelta, exposed: str | None) -> Strategy:
+    """One draw around a point whose gradient is at most the tolerance, rounding left out."""
+    strong_convexity = setting.assumptions.strong_convexity
+    excluded, noise = exposed, None
+    if setting.assumptions.regime != "strongly convex" or not strong_convexity:
+        excluded = excluded or "needs a strongly convex objective"
+    else:
+        noise = 2 * TOLERANCE / (strong_convexity * gdp_for_epsilon(target.level, target.delta))
+    return Strategy(
+        name="residual",
+        steps=WARM_PASSES,
+        cost_of_retraining=WARM_PASSES / setting.learn_steps,
+        epsilon=target.level if excluded is None else None,
+        sigma=None,
         release_noise_std=noise,
         guarantee="shift",
         excluded=excluded,

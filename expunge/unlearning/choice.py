@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from expunge.accounting.calibration import EpsilonDelta, smallest_sigma
 from expunge.accounting.refusal import Refused
+from expunge.accounting.strategies import WARM_PASSES, priced
 from expunge.accounting.strategies import Strategy as Price
-from expunge.accounting.strategies import priced
 from expunge.unlearning.job import Job
 from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.residual import Residual
@@ -20,7 +20,6 @@ __all__ = ["COLD_PASSES", "WARM_PASSES", "Strategy", "cheapest", "prices"]
 
 Strategy = Residual | Langevin | NoiseFirst | Retrain
 
-WARM_PASSES = 16  # of a warm-started solve after deleting up to 10 %
 COLD_PASSES = 24  # of a solve from zero
 EXPOSED = "its base model carries no noise, so it protects nobody from an observer of that model"
 

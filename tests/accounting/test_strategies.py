@@ -7,7 +7,7 @@ import pytest
 
 from expunge.accounting import Assumptions, History, Phase, account
 from expunge.accounting.calibration import EpsilonDelta, Setting
-from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.conversions import gdp_delta, gdp_for_epsilon
 from expunge.accounting.planning import plan
 from expunge.accounting.strategies import Strategy, priced
 
@@ -23,10 +23,10 @@ def strategies(setting: Setting = SETTING, steps: int = 10) -> dict[str, Strateg
 
 def test_what_can_be_taken_comes_first_and_the_cheapest_on_top():
     found = plan(SETTING, TARGET, unlearn_steps=10).strategies
-    assert {s.name for s in found} == {"langevin", "noise_first", "retrain"}
+    assert {s.name for s in found} == {"langevin", "noise_first", "residual", "retrain"}
     assert [s.steps for s in found] == sorted(s.steps for s in found)
     exposed = plan(replace(SETTING, observer="all"), TARGET).strategies
-    assert [s.excluded is None for s in exposed] == [True, False, False]
+    assert [s.excluded is None for s in exposed] == [True, False, False, False]
     assert exposed[0].name == "langevin"
 
 
@@ -92,3 +92,18 @@ def test_langevin_is_excluded_when_the_target_is_missed():
     langevin = next(s for s in missed if s.name == "langevin")
     assert langevin.excluded is not None
     assert missed[-1] is langevin
+
+
+def test_residual_leaves_the_noise_that_its_tolerance_needs():
+    """THEORY 5.1: mu = 2 tol/(m noise_std), tol = 1e-9."""
+    found = strategies(SETTING)["residual"]
+    m = SETTING.assumptions.strong_convexity
+    mu = 2e-9 / (m * found.release_noise_std)
+    assert gdp_delta(mu, TARGET.level) <= TARGET.delta * (1 + 1e-9)
+    assert mu == pytest.approx(gdp_for_epsilon(TARGET.level, TARGET.delta), rel=1e-9)
+
+
+def test_residual_needs_strong_convexity_and_an_observer_of_the_final_model():
+    flat = Assumptions(strong_convexity=0.0, smoothness=1.0, lipschitz=1.0)
+    assert "strongly convex" in strategies(replace(SETTING, assumptions=flat))["residual"].excluded
+    assert "exposes" in strategies(replace(SETTING, observer="all"))["residual"].excluded
