@@ -6,18 +6,31 @@ Importing `expunge` is cheap: estimators, and torch with them, load when they ar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
+    from expunge.unlearning import (
+        CertifiedClassifier,
+        CertifiedRegressor,
+        Langevin,
+        NoiseFirst,
+        Residual,
+        Retrain,
+    )
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["CertifiedClassifier", "CertifiedRegressor", "__version__"]
-
-_ESTIMATORS = {"CertifiedClassifier", "CertifiedRegressor"}
+__all__ = [
+    "CertifiedClassifier",
+    "CertifiedRegressor",
+    "Langevin",
+    "NoiseFirst",
+    "Residual",
+    "Retrain",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _ESTIMATORS:
+    if name not in __all__:
         raise AttributeError(f"module 'expunge' has no attribute {name!r}")
-    from expunge.unlearning import estimator
+    from expunge import unlearning
 
-    return getattr(estimator, name)
+    return getattr(unlearning, name)

@@ -92,7 +92,7 @@ def account(
             raise InvalidInput(f"orders[{i}]", "must be finite and above 1")
     check_step_sizes(assumptions, history)
     figures = {name: _figures(name, assumptions, history, delta, orders) for name in BOUNDS}
-    best, reason = _best(figures)
+    best, reason = _best(figures, tight=_shown_tight(assumptions, history))
     epsilon = None if best is None else figures[best].epsilon
     return Account(
         bounds=figures,
@@ -143,7 +143,14 @@ def _guarantee(name: str, assumptions: Assumptions, history: History) -> Guarant
     return nothing.get(name, Renyi.linear(0.0))
 
 
-def _best(figures: dict[str, Figures]) -> tuple[str | None, str]:
+def _shown_tight(assumptions: Assumptions, history: History) -> bool:
+    """Where some loss of the class attains the shift bound: full batches, no projection."""
+    batched = any(phase.batches or phase.poisson or phase.rounding for phase in history.phases)
+    convex = assumptions.regime in ("strongly convex", "convex")
+    return convex and not batched and assumptions.radius is None
+
+
+def _best(figures: dict[str, Figures], *, tight: bool) -> tuple[str | None, str]:
     """The smallest epsilon; the shift bound, listed first, wins ties."""
     known = {name: f.epsilon for name, f in figures.items() if f.epsilon is not None}
     if not known:
@@ -160,8 +167,8 @@ def _best(figures: dict[str, Figures]) -> tuple[str | None, str]:
         return best, "the only bound whose hypotheses hold"
     rival = min(others, key=lambda name: others[name])
     factor = others[rival] / known[best]
-    tight = " (exactly tight over this class of losses)" if best == "shift" else ""
-    return best, f"smallest epsilon{tight}: {factor:.3g}x below the next, {rival}"
+    how = " (exactly tight over this class of losses)" if best == "shift" and tight else ""
+    return best, f"smallest epsilon{how}: {factor:.3g}x below the next, {rival}"
 
 
 def _echo(assumptions: Assumptions, history: History) -> dict[str, dict[str, object]]:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from expunge.accounting.account import Account, account
-from expunge.accounting.assumptions import Assumptions, Mark
+from expunge.accounting.assumptions import Assumptions, Mark, Regime
 from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validated
 from expunge.accounting.history import History, Phase
 from expunge.accounting.refusal import InvalidInput, Refused
@@ -45,7 +45,7 @@ class Claim(_Frozen):
 
     epsilon: float = Field(ge=0)
     delta: float = Field(gt=0, lt=1)
-    bound: str
+    bound: Literal["shift", "log_sobolev", "log_sobolev_paper", "iteration", "contraction"]
     mu: float | None = Field(default=None, ge=0)
     renyi: dict[str, float] | None = None
     vacuous: bool
@@ -72,7 +72,7 @@ class Certificate(_Frozen):
     observer: Literal["final", "all"]
     earlier_releases: Literal["none known", "covered", "not covered"]
     comparator: str
-    regime: str
+    regime: Regime
     assumptions: dict[str, ConstantRecord]
     history: HistoryRecord
     forgotten: int = Field(ge=0, description="Records that this model no longer rests on.")
@@ -99,6 +99,28 @@ class Certificate(_Frozen):
             }
         )
         return request.records()
+
+    def recompute(self) -> "Certificate":
+        """The certificate that this one's own history supports.
+
+        Raises:
+            InvalidInput, Refused: it supports none.
+        """
+        assumptions, history = self.records()
+        return issue(
+            assumptions,
+            history,
+            delta=self.claim.delta,
+            orders=self.orders,
+            strategy=self.strategy,
+            requests=self.requests,
+            model_sha256=self.model_sha256,
+            commitments=self.commitments,
+            uncovered_releases=self.earlier_releases == "not covered",
+            forgotten=self.forgotten,
+            declared=self.declared,
+            comparator=None if self.strategy == "langevin" else self.comparator,
+        )
 
     @property
     def orders(self) -> list[float]:
@@ -155,7 +177,7 @@ def issue(
             "mu": figures.mu,
             "renyi": figures.renyi,
             "vacuous": judged.vacuous,
-            "statement": _statement(judged, forgotten, delta, uncovered_releases),
+            "statement": _statement(judged, forgotten, delta, uncovered_releases, declared),
         },
         "strategy": strategy,
         "observer": judged.observer,
@@ -169,7 +191,7 @@ def issue(
             "phases": [_phase(phase) for phase in history.phases],
         },
         "forgotten": forgotten,
-        "scope": judged.scope,
+        "scope": [*judged.scope, *declared],
         "declared": list(declared),
         "not_claimed": list(NOT_CLAIMED),
         "requests": list(requests),
@@ -183,7 +205,8 @@ def issue(
 
 def json_schema() -> str:
     """The JSON Schema of this version, as it lies in certificate.schema.json."""
-    return json.dumps(Certificate.model_json_schema(), indent=2, sort_keys=True) + "\n"
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps(dialect | Certificate.model_json_schema(), indent=2, sort_keys=True) + "\n"
 
 
 def parse_certificate(text: str) -> Certificate:
@@ -195,7 +218,7 @@ def differences(certificate: Certificate) -> list[Difference]:
     """Every altered field, and every number that its own history does not support."""
     found = dict(_altered(certificate))
     try:
-        again = _reissued(certificate)
+        again = certificate.recompute()
     except (InvalidInput, Refused) as error:
         found.setdefault("history", f"supports no certificate: {error}")
         return [Difference(*item) for item in found.items()]
@@ -207,25 +230,6 @@ def differences(certificate: Certificate) -> list[Difference]:
                 f"its history supports {canonical(supported.get(field))}"
             )
     return [Difference(*item) for item in found.items()]
-
-
-def _reissued(certificate: Certificate) -> Certificate:
-    """What the certificate's own history supports."""
-    assumptions, history = certificate.records()
-    return issue(
-        assumptions,
-        history,
-        delta=certificate.claim.delta,
-        orders=certificate.orders,
-        strategy=certificate.strategy,
-        requests=certificate.requests,
-        model_sha256=certificate.model_sha256,
-        commitments=certificate.commitments,
-        uncovered_releases=certificate.earlier_releases == "not covered",
-        forgotten=certificate.forgotten,
-        declared=certificate.declared,
-        comparator=None if certificate.strategy == "langevin" else certificate.comparator,
-    )
 
 
 def canonical(document: object) -> str:
@@ -282,9 +286,11 @@ def _phase(phase: Phase) -> dict[str, Any]:
     return record
 
 
-def _statement(judged: Account, forgotten: int, delta: float, uncovered: bool) -> list[str]:
-    """Reservations first: assumed constants, vacuity, uncovered releases; then the claim."""
-    lines = []
+def _statement(
+    judged: Account, forgotten: int, delta: float, uncovered: bool, declared: Sequence[str]
+) -> list[str]:
+    """Reservations first: replayable noise, assumed constants, vacuity, uncovered releases."""
+    lines = [f"{line}." for line in declared if line.startswith("EXPERIMENT ONLY")]
     assumed = [line for line in judged.scope if line.startswith("rests on")]
     if assumed:
         lines.append(f"This certificate {assumed[0]}.")
@@ -292,10 +298,12 @@ def _statement(judged: Account, forgotten: int, delta: float, uncovered: bool) -
         lines.append("VACUOUS: epsilon is above 20, or delta above one over the records.")
     if uncovered:
         lines.append("EARLIER RELEASES NOT COVERED.")
+    lines += [f"C{line[1:]}." for line in declared if line.startswith("conditional on")]
+    plural = " was" if forgotten == 1 else "s were"
     sees = "the final model" if judged.observer == "final" else "all models marked as released"
     lines.append(
         f"Whoever sees {sees} cannot tell, beyond epsilon = {_rounded_up(judged.epsilon or 0.0)} "
-        f"at delta = {delta:g}, whether {forgotten:,} records were forgotten or never used."
+        f"at delta = {delta:g}, whether {forgotten:,} record{plural} forgotten or never used."
     )
     return lines
 

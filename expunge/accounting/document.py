@@ -7,7 +7,15 @@ Every complaint is one line that names the field.
 import json
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.history import History, Phase, Poisson
@@ -53,7 +61,14 @@ def _batch_size(value: object) -> object:
 
 
 Number = Annotated[float, BeforeValidator(_number)]
-Count = Annotated[int, BeforeValidator(_count)]
+Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 0})]
+BatchSize = Annotated[
+    Any,
+    BeforeValidator(_batch_size),
+    WithJsonSchema(
+        {"type": ["integer", "array", "null"], "minimum": 1, "items": {"type": "integer"}}
+    ),
+]
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -92,11 +107,11 @@ class PhaseDocument(_Strict):
     step_size: Number
     sigma: Number
     samples: Count
-    forgotten: Count = 0
+    forgotten: Count
     released: StrictBool = False
     rounding: Number = 0.0
     batches: list[Count] | None = None
-    batch_size: Annotated[Any, BeforeValidator(_batch_size)] = None
+    batch_size: BatchSize = None
     poisson: PoissonDocument | None = None
 
     def record(self) -> Phase:
@@ -117,7 +132,7 @@ class PhaseDocument(_Strict):
 
 
 class AccountRequest(_Strict):
-    """What `expunge account` reads (DESIGN section 3)."""
+    """What `expunge account` reads."""
 
     assumptions: AssumptionsDocument
     phases: list[PhaseDocument]

@@ -208,7 +208,7 @@ def _run(
     smooth = assumptions.smoothness is not None
     run = Run(
         steps,
-        _lipschitz_factor(assumptions, eta, load) if smooth else ridge,
+        _lipschitz_factor(assumptions, eta, load, share.retained is not None) if smooth else ridge,
         float(steepest * fraction),
         phase.noise_std,
         differs=share.forgotten > 0,
@@ -221,12 +221,14 @@ def _run(
     return replace(clipped, smooth=_with_rounding(run, phase, common) if smooth else None)
 
 
-def _lipschitz_factor(assumptions: Assumptions, eta: Fraction, load: Fraction) -> Contraction:
+def _lipschitz_factor(
+    assumptions: Assumptions, eta: Fraction, load: Fraction, poisson: bool
+) -> Contraction:
     """The gradient step's Lipschitz constant; clipping keeps it but voids convexity (E34)."""
     smoothness, ridge = Fraction(assumptions.smoothness or 0.0), Fraction(assumptions.weight_decay)
     if assumptions.regime in ("nonconvex", "clipped"):
         return Contraction.exactly(abs(1 - eta * ridge) + eta * (smoothness - ridge) * load)
-    if load == 1:
+    if not poisson:
         least, most = Fraction(assumptions.strong_convexity or 0.0), smoothness
     else:  # THEORY 2.5: the ridge is always there, the data term only with its batch
         least, most = ridge, ridge + (smoothness - ridge) * load

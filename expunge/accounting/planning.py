@@ -71,7 +71,8 @@ class Plan:
             "observer": self.setting.observer,
             "comparator": "retraining for as many steps on the records without the forgotten ones",
             "target": {"epsilon": self.target.level, "delta": self.target.delta},
-            "vacuous": self.target.level > 20 or self.target.delta * self.setting.private > 1,
+            "vacuous": max(self.target.level, self.figures.epsilon or 0.0) > 20
+            or self.target.delta * self.setting.private > 1,
         }
 
 

@@ -7,8 +7,8 @@ hypotheses do not hold for it; other bounds may still answer.
 
 __all__ = ["LARGEST", "SMALLEST", "InvalidInput", "Refused"]
 
-# Products of a few numbers in this range stay within floating point.
-SMALLEST, LARGEST = 1e-100, 1e100
+# Products of a few numbers in this range do not overflow; those that vanish are handled.
+SMALLEST, LARGEST = 1e-300, 1e100
 
 
 class InvalidInput(ValueError):

@@ -47,6 +47,9 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)  # as any other file; temporary ones are private
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

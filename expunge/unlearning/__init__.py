@@ -1,1 +1,46 @@
 """Where tensors meet numbers: strategies that return a model and its certificate together."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
+    from expunge.unlearning.files import load, save
+    from expunge.unlearning.job import NoCertificate
+    from expunge.unlearning.langevin import Langevin, NoiseFirst
+    from expunge.unlearning.residual import Residual
+    from expunge.unlearning.retrain import Retrain
+    from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
+
+__all__ = [
+    "CertifiedClassifier",
+    "CertifiedRegressor",
+    "Cyclic",
+    "FullBatch",
+    "Langevin",
+    "NoCertificate",
+    "NoiseFirst",
+    "PoissonBatch",
+    "Residual",
+    "Retrain",
+    "load",
+    "save",
+]
+
+# Loaded when asked for: solvers and kernels run where pydantic is not installed.
+_HOMES = {
+    "estimator": ("CertifiedClassifier", "CertifiedRegressor"),
+    "files": ("load", "save"),
+    "job": ("NoCertificate",),
+    "langevin": ("Langevin", "NoiseFirst"),
+    "residual": ("Residual",),
+    "retrain": ("Retrain",),
+    "schemes": ("Cyclic", "FullBatch", "PoissonBatch"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"expunge.unlearning.{home}"), name)
+    raise AttributeError(f"module 'expunge.unlearning' has no attribute {name!r}")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -94,8 +95,11 @@ class Certified(BaseEstimator):
         check_is_fitted(self)
         return self._outcome.theta.numpy()[:, -1].copy()
 
-    def forget(self, ids: Any) -> Certificate:
+    def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several.
+
+        Args:
+            request: What the operator calls this request; the certificate names it.
 
         Raises:
             ValueError: an id that is unknown, public, repeated or already forgotten, named.
@@ -116,12 +120,18 @@ class Certified(BaseEstimator):
             outcome = self._chosen.forget(job, self._outcome)
         except NotConverged as error:
             raise NoCertificate(str(error)) from error
-        certificate = self._issued(job, outcome)
+        certificate = self._issued(job, outcome, () if request is None else (request,))
         # Everything succeeded: only now does anything change.
         job.features[rows] = 0
         job.targets[rows] = 0
         self._install(job, self._chosen, outcome, certificate)
         return certificate
+
+    def save(self, folder: str | Path) -> None:
+        """Write model, records and certificate into a folder (`expunge.unlearning.files`)."""
+        from expunge.unlearning import files
+
+        files.save(self, folder)  # pyright: ignore[reportArgumentType]
 
     def plan(self, forget: int) -> list[Price]:
         """Every strategy, priced for forgetting so many records, those that can be taken first."""
@@ -251,7 +261,7 @@ class Certified(BaseEstimator):
             raise ValueError(f"strategy: {chosen.name} is for observer 'final': {EXPOSED}")
         return chosen
 
-    def _issued(self, job: Job, outcome: Outcome) -> Certificate:
+    def _issued(self, job: Job, outcome: Outcome, requests: Sequence[str]) -> Certificate:
         assert outcome.assumptions is not None
         assert outcome.history is not None
         content = np.ascontiguousarray(outcome.theta.numpy()).tobytes()
@@ -263,6 +273,7 @@ class Certified(BaseEstimator):
             delta=job.target.delta,
             strategy=self._chosen.name,
             forgotten=job.forgotten,
+            requests=requests,
             uncovered_releases=not self._covered,
             comparator=outcome.comparator,
             model_sha256=None if outcome.noise_free else hashlib.sha256(content).hexdigest(),

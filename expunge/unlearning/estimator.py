@@ -21,6 +21,7 @@ from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.certified import Certified
 from expunge.unlearning.choice import Strategy
+from expunge.unlearning.ids import frame_index
 
 __all__ = ["CertifiedClassifier", "CertifiedRegressor"]
 
@@ -75,7 +76,12 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         self.classes = classes
 
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
-        """Learn from private records (X, y) and public ones (X_public, y_public)."""
+        """Learn from private records (X, y) and public ones (X_public, y_public).
+
+        Args:
+            ids: One for each private record; row numbers by default, "index" for a DataFrame's.
+        """
+        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
         check_classification_targets(y)
         rows, public_labels = self._public_records(public, X)
@@ -167,7 +173,12 @@ class CertifiedRegressor(RegressorMixin, Certified):
         self.loss = loss
 
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803
-        """Learn from private records (X, y) and public ones (X_public, y_public)."""
+        """Learn from private records (X, y) and public ones (X_public, y_public).
+
+        Args:
+            ids: One for each private record; row numbers by default, "index" for a DataFrame's.
+        """
+        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)  # noqa: N806
         rows, targets = self._public_records(public, X)
         self._fit(X, y.astype(np.float64), (rows, targets.astype(np.float64)), ids)

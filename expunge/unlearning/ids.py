@@ -6,7 +6,18 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-__all__ = ["id_rows", "rows_to_forget"]
+__all__ = ["frame_index", "id_rows", "rows_to_forget"]
+
+
+def frame_index(features: Any) -> Any:
+    """A DataFrame's index, as ids.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not hasattr(features, "index") or callable(features.index):
+        raise ValueError("ids: 'index' needs a DataFrame")
+    return features.index
 
 
 def id_rows(ids: Any, count: int, offset: int) -> dict[Any, int]:

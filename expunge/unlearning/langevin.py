@@ -19,6 +19,7 @@ from torch import Tensor
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import shift
 from expunge.accounting.calibration import EpsilonDelta, Setting, smallest_sigma
+from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
 from expunge.core import release
@@ -249,7 +250,8 @@ class _Run:
         return (self.step_size * gradient + own + noise) * (1 + 1e-6)
 
     def _grid(self, job: Job, noise_std: float) -> float:
-        return release.grid_for(std=noise_std, mu=0.1, dimension=job.dimension)
+        mu = min(0.1, gdp_for_epsilon(job.target.level, job.target.delta))
+        return release.grid_for(std=noise_std, mu=mu, dimension=job.dimension)
 
     def _kernel(self, job: Job, sigma: float, first_step: int) -> pngd.Kernel:
         def gradient(stacked: Tensor, index: int) -> Tensor:

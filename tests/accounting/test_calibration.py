@@ -60,7 +60,7 @@ def check_sigma(setting: Setting, target: Target, steps: int, bound: str) -> Non
         return achieved(setting, target, sigma=at, unlearn_steps=steps, bound=bound)
 
     assert value(sigma) <= target.level
-    floor = sigma < 1e-85  # after very many steps the search stops short of the optimum
+    floor = sigma < 1e-290  # after very many steps the search stops short of the optimum
     assert floor or value(sigma * (1 - SLACK)) > target.level
 
 

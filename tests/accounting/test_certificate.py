@@ -311,3 +311,10 @@ def test_what_is_no_certificate_is_refused_by_name(path, value, field):
     with pytest.raises(InvalidInput) as refused:
         parse_certificate(json.dumps(document))
     assert refused.value.field == field
+
+
+def test_a_certificate_recomputes_itself():
+    loss = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
+    history = History((Phase(20, 0.5, 0.3, 100, 5), Phase(5, 0.5, 0.3, 95)))
+    certificate = issue(loss, history, delta=1e-5)
+    assert certificate.recompute() == certificate

@@ -46,8 +46,14 @@ def test_defaults_are_those_of_the_design():
     request = parse()
     assert request.orders == [2.0, 8.0]
     assert request.normaliser == "mean"
-    _, history = parse(phases=[{k: v for k, v in PHASE.items() if k != "forgotten"}]).records()
+    _, history = parse(phases=[PHASE | {"forgotten": 0}]).records()
     assert history.phases == (Phase(10, 0.5, 0.1, 100),)
+
+
+def test_what_was_forgotten_is_never_guessed():
+    """A missing count would certify everything; it is required."""
+    with pytest.raises(InvalidInput, match="forgotten"):
+        parse(phases=[{k: v for k, v in PHASE.items() if k != "forgotten"}])
 
 
 def test_every_phase_key_reaches_the_record():

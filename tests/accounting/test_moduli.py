@@ -343,3 +343,13 @@ def test_resizing_a_run_resizes_its_smooth_piece() -> None:
     assert shorter.smooth is not None
     assert (shorter.steps, shorter.smooth.steps) == (3, 3)
     assert resized(run(5, 1.0), 3) == run(3, 1.0)
+
+
+def test_a_poisson_batch_of_the_expected_size_still_has_only_the_ridge_for_sure() -> None:
+    """THEORY 2.5: lam and not m, whatever the realised count."""
+    loss = Assumptions(strong_convexity=0.25, smoothness=1.0, lipschitz=1.0)
+    for retained in (5, 6):
+        step = Phase(1, 0.5, 1.0, 10, 2, poisson=Poisson(0.5, ((retained, 1),)))
+        ((run_,),) = moduli(loss, History((step,), "fixed", 10))
+        assert isinstance(run_, Run)
+        assert run_.contraction.c == 1.0

@@ -4,6 +4,7 @@ import contextlib
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -297,3 +298,39 @@ def test_tuples_can_be_ids():
 def test_noisy_descent_names_what_a_single_record_lacks():
     with pytest.raises(ValueError, match="at least two records"):
         CertifiedClassifier(strategy="langevin").fit(np.ones((1, 2)), [0])
+
+
+def test_reservations_are_in_the_statement_and_declarations_in_the_scope():
+    X, y = labelled(60)
+    certificate = CertifiedClassifier(random_state=3).fit(X, y).forget([1], request="2026-7")
+    assert certificate.claim.statement[0].startswith("EXPERIMENT ONLY")
+    assert any(
+        line.startswith("Conditional on the label set") for line in certificate.claim.statement
+    )
+    assert any("preprocessing" in line for line in certificate.scope)
+    assert certificate.requests == ["2026-7"]
+    assert "1 record was forgotten" in certificate.claim.statement[-1]
+
+
+def test_small_targets_are_met_within_the_capacity_for_observer_all():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(800, 20)), rng.integers(0, 2, 800)
+    clf = CertifiedClassifier(epsilon=0.005, observer="all")
+    clf.fit(X[:400], y[:400], public=(X[400:], y[400:]))
+    assert clf.forget(range(40)).claim.epsilon <= 0.005
+
+
+def test_ids_can_be_a_frames_index():
+    X, y = labelled(30)
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(30)])
+    clf = CertifiedClassifier().fit(frame, y, ids="index")
+    assert clf.forget("r4").forgotten == 1
+    with pytest.raises(ValueError, match="DataFrame"):
+        CertifiedClassifier().fit(X, y, ids="index")
+
+
+def test_estimators_save_themselves(tmp_path):
+    X, y = labelled(30)
+    clf = CertifiedClassifier().fit(X, y)
+    clf.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").coef_, clf.coef_)

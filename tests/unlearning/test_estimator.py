@@ -648,7 +648,7 @@ def test_both_models_around_a_bare_base_reveal_the_deleted_record():
     """Why the default certificate says EARLIER RELEASES NOT COVERED."""
     cosines, certificate = attack("final", range(40, 50))
     assert np.median(cosines) > 0.999
-    assert certificate.claim.statement[0] == "EARLIER RELEASES NOT COVERED."
+    assert "EARLIER RELEASES NOT COVERED." in certificate.claim.statement
 
 
 def test_observer_all_hides_the_deleted_record_from_the_same_attack():

@@ -89,7 +89,7 @@ def _steps(
     total = sum(run.steps for run in trailing)
     ratios = ratios[-MOST_STEPS:]
     first = total - len(ratios)  # trailing steps that only the shift bound sees
-    asked = 4 if any(run.smooth for run in trailing) else MOST_SHIFTS  # two lines: costly
+    asked = 2 if any(run.smooth for run in trailing) else MOST_SHIFTS  # two lines: costly
     ask = {round(i * (len(ratios) - 1) / (asked - 1)) for i in range(asked)}
     steps = [
         _Step(ratio, mu=mu(_take(trailing, first + i)) if i in ask else math.inf)

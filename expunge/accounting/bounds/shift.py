@@ -89,7 +89,8 @@ def _with_best_pieces(runs: Sequence[Run], distance: float, diameter: float) -> 
 
     all_clipped_last = [0 if run.differs else run.steps for run in runs]
     best = math.inf
-    for start in ([0] * len(runs), [run.steps for run in runs], all_clipped_last):
+    starts = ([0] * len(runs), [run.steps for run in runs], all_clipped_last)
+    for start in starts if diameter == math.inf else starts[2:]:  # a cap makes each one costly
         best = min(best, _improved(mu, start, [run.steps for run in runs]))
     return best
 
