@@ -144,19 +144,19 @@ def smallest_sigma(
     """
 
     def value(sigma: float) -> float:
-        return achieved(setting, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+        try:
+            return achieved(setting, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+        except (Refused, ArithmeticError):
+            if sigma > 1e-130:
+                raise
+            return math.inf  # squares vanish there: not shown to meet it
 
     if setting.forget == 0:
         return 0.0
 
     def excess(log_sigma: float) -> float:
-        try:
-            found = value(math.exp(log_sigma))
-        except (Refused, ArithmeticError):
-            if log_sigma > -300:
-                raise
-            return 60.0  # squares vanish there: not shown to meet it
-        return math.log(found / target.level) if found > 0 else -60.0
+        found = value(math.exp(log_sigma))
+        return max(-60.0, min(60.0, math.log(found / target.level))) if found > 0 else -60.0
 
     low = high = 0.0
     while excess(low) <= 0:
@@ -203,8 +203,11 @@ def smallest_public(
     floor = 1 if setting.forget == setting.private else 0
 
     def met(extra: int) -> bool:
-        enlarged = replace(setting, public=floor + extra)
-        value = achieved(enlarged, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+        more = replace(setting, public=floor + extra)
+        try:
+            value = achieved(more, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+        except Refused:
+            return False  # with too little data a bound may be infinite
         return value <= target.level
 
     return floor + least_where(met, "no amount of public data suffices")

@@ -1,4 +1,4 @@
-"""`expunge account`: DESIGN section 3, word for word."""
+"""`expunge account`: the contract, word for word."""
 
 import copy
 import json

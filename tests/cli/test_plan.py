@@ -1,4 +1,4 @@
-"""`expunge plan`: DESIGN section 3, word for word."""
+"""`expunge plan`: the contract, word for word."""
 
 import pytest
 
