@@ -76,26 +76,27 @@ class Objective:
 
     def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
         at = theta.to(self.features.device)
-        values, total = [], torch.zeros_like(at)
+        summed, total = at.new_zeros(()), torch.zeros_like(at)
         for stored, targets in self.chunks():
             rows = stored.double()
             scores = rows @ at.T
-            values.append(self.loss.value(scores, targets).sum())
+            summed += self.loss.value(scores, targets).sum()
             total += self.loss.residual(scores, targets).T @ rows
         offset = self._offset(theta)
-        value = float(torch.stack(values).sum()) if values else 0.0
-        value = value / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
+        value = float(summed) / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
         return value, total.to(theta.device) / self.nbar + self.loss.l2 * offset
 
     def hessian_product(self, theta: Tensor) -> Callable[[Tensor], Tensor]:
         """v -> F''(theta) v in the rows' own precision: only ever a direction to try."""
         at = theta.to(self.features.device, self.features.dtype)
-        scores = [rows @ at.T for rows, _ in self.chunks()]
+        scores = at.new_empty(self.rows, at.shape[0])
+        for i, (rows, _) in enumerate(self.chunks()):
+            torch.matmul(rows, at.T, out=scores[i * CHUNK : i * CHUNK + len(rows)])
 
         def product(direction: Tensor) -> Tensor:
             along = direction.to(at)
             total = torch.zeros_like(at, dtype=torch.float64)
-            for (rows, _), known in zip(self.chunks(), scores, strict=True):
+            for (rows, _), known in zip(self.chunks(), scores.split(CHUNK), strict=True):
                 total += self.loss.residual_derivative(known, rows @ along.T).T @ rows
             return total.to(direction.device) / self.nbar + self.loss.l2 * direction
 
