@@ -1,10 +1,12 @@
 """Seconds to honour a request: ours against refitting scikit-learn's LogisticRegression.
 
 1 % of 100,000 x 384 float32 rows, 24 classes, (1, 1e-5). Both stop at the same gradient norm of the
-same objective on the same rows; scikit-learn's own is measured, not believed.
+same objective on the same rows; scikit-learn's own is measured, not believed. Loading the noise
+sampler, once in a process, is not counted.
 """
 
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -33,7 +35,8 @@ def measure() -> list[dict[str, object]]:
     gone = np.arange(1000)
     ours = CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(rows, labels)
     ours.forget([0])  # loads what is loaded once
-    forget = seconds(lambda: ours.forget(gone[1:]))
+    thirds = [gone[1:], gone[1:] + 1000, gone[1:] + 2000]
+    forget = statistics.median([seconds(lambda ids=ids: ours.forget(ids)) for ids in thirds])
     retrain = CertifiedClassifier(strategy=Retrain(TOLERANCE), l2=L2).fit(rows, labels)
     again = seconds(lambda: retrain.forget(gone))
     theirs, norm = sklearn_refit(rows[1000:], labels[1000:])
@@ -48,7 +51,8 @@ def measure() -> list[dict[str, object]]:
         },
         {
             "name": "peak memory of fit and forget over the data",
-            "ratio": in_subprocess("peak"),
+            "ratio": in_subprocess("peak(warm=False)"),
+            "ratio_without_library_buffers": in_subprocess("peak(warm=True)"),
             "limit": 2.5,
         },
     ]
@@ -72,7 +76,7 @@ def sklearn_refit(rows: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     model = LogisticRegression(
         C=1 / (L2 * len(rows)),
         fit_intercept=False,
-        tol=TOLERANCE / np.sqrt(CLASSES * bounded.shape[1]),
+        tol=0.3 * TOLERANCE,  # of its largest component; reaches a norm just below ours
         max_iter=5000,
     )
     with warnings.catch_warnings():
@@ -82,12 +86,17 @@ def sklearn_refit(rows: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     return took, float(objective.gradient(theta).norm())
 
 
-def peak() -> float:
-    """Peak memory of fit and forget over the size of the rows, the caller's copy included."""
-    small, few = made(2000)
-    CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(small, few).forget([0])
+def peak(warm: bool) -> float:
+    """Peak memory of fit and forget over the size of the rows, the caller's copy included.
+
+    Args:
+        warm: Load libraries and their buffers first, so that they are not counted.
+    """
+    if warm:
+        small, few = made(2000)
+        CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(small, few).forget([0])
     rows, labels = made(100_000)
-    before = _reset_peak()  # libraries and their buffers are there by now
+    before = _reset_peak()
     model = CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(rows, labels)
     model.forget(np.arange(1000))
     return (_peak() - before + rows.nbytes) / rows.nbytes
@@ -101,8 +110,8 @@ def large() -> float:
     return _peak() / 2**30
 
 
-def in_subprocess(name: str) -> float:
-    code = f"from benchmarks import forget; print(forget.{name}())"
+def in_subprocess(call: str) -> float:
+    code = f"from benchmarks import forget; print(forget.{call})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return float(done.stdout)
 
