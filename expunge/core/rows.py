@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["bounded_rows", "public_row_norm"]
 
-BLOCK = 1024
+BLOCK = 256
 
 
 def bounded_rows(

@@ -17,7 +17,7 @@ from expunge.losses.linear import LinearLoss
 
 __all__ = ["Objective", "gradient_rounding"]
 
-CHUNK = 1024
+CHUNK = 512
 UNIT = 2.0**-53
 
 
@@ -102,7 +102,7 @@ class Objective:
 
         return product
 
-    def gram(self, most_rows: int = 24_576) -> Tensor:
+    def gram(self, most_rows: int = 8192) -> Tensor:
         """Mean of x x' over evenly spread chunks of rows, in the rows' own precision."""
         features = self.features.shape[1]
         seen, device = 0, self.features.device

@@ -1,12 +1,13 @@
 """Ids of private records: given once each, unknown to nobody, forgotten at most once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-__all__ = ["frame_index", "id_rows", "rows_to_forget"]
+__all__ = ["RowNumbers", "frame_index", "id_rows", "rows_to_forget"]
 
 
 def frame_index(features: Any) -> Any:
@@ -20,13 +21,34 @@ def frame_index(features: Any) -> Any:
     return features.index
 
 
-def id_rows(ids: Any, count: int, offset: int) -> dict[Any, int]:
+@dataclass(frozen=True, eq=False)
+class RowNumbers(Mapping[Any, int]):
+    """The default ids 0..count-1 and their rows, without a dictionary of as many entries."""
+
+    count: int
+    offset: int
+
+    def __getitem__(self, one: Any) -> int:
+        if one not in range(self.count):
+            raise KeyError(one)
+        return self.offset + int(one)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.count))
+
+    def __len__(self) -> int:
+        return self.count
+
+
+def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
     """Row of each private id, row numbers by default; public rows come first.
 
     Raises:
         ValueError: as many ids as records are needed, each once.
     """
-    listed = list(range(count)) if ids is None else _listed(ids)
+    if ids is None:
+        return RowNumbers(count, offset)
+    listed = _listed(ids)
     if len(listed) != count:
         raise ValueError(f"ids: {len(listed)} ids for {count} private records")
     rows: dict[Any, int] = {}
@@ -37,7 +59,7 @@ def id_rows(ids: Any, count: int, offset: int) -> dict[Any, int]:
     return rows
 
 
-def rows_to_forget(ids: Any, known: dict[Any, int], keep: Tensor) -> list[int]:
+def rows_to_forget(ids: Any, known: Mapping[Any, int], keep: Tensor) -> list[int]:
     """Rows of these ids.
 
     Raises:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from expunge.unlearning.ids import id_rows, rows_to_forget
+from expunge.unlearning.ids import RowNumbers, id_rows, rows_to_forget
 
 KNOWN = id_rows(["a", "b", "c"], 3, offset=10)
 KEEP = torch.ones(13, dtype=torch.bool)
@@ -45,3 +45,13 @@ def test_a_forgotten_id_is_said_to_be_forgotten():
 def test_ids_are_given_once_for_each_record(ids, culprit):
     with pytest.raises(ValueError, match=culprit):
         id_rows(ids, 3, offset=0)
+
+
+def test_row_numbers_are_the_default_ids_and_behave_like_a_dictionary_of_them():
+    numbers, dictionary = id_rows(None, 5, offset=3), {i: i + 3 for i in range(5)}
+    assert isinstance(numbers, RowNumbers)
+    assert dict(numbers) == dictionary
+    assert len(numbers) == 5
+    for one in (0, 4, 5, -1, 1.0, 1.5, True, "0", None, np.int64(2)):
+        assert (one in numbers) == (one in dictionary)
+        assert numbers.get(one) == dictionary.get(one)
