@@ -3,7 +3,7 @@
 Newton's method with SciPy's conjugate gradients, preconditioned by (kappa G + l2 I)^-1, G the rows'
 Gram matrix and kappa the curvature's share. It goes by the gradient's norm alone, because function
 values resolve nothing near the end. If it does not reach the tolerance, L-BFGS takes over from the
-best point. Which solver ran and for how long is nobody's business but the operator's (THEORY 5.1 d).
+best point. Which solver ran, and for how long, is the operator's business alone (THEORY 5.1 d).
 """
 
 import math
