@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "workspace": {"accounting", "audit", "core", "ledger", "report", "unlearning"},
 }
 # What a bare GPU machine does not have; it has torch, numpy, scipy, scikit-learn, matplotlib.
-ABSENT = {"dp_accounting", "opendp", "pydantic", "ray", "rich", "sqlalchemy", "typer"}
+ABSENT = {"dp_accounting", "jinja2", "opendp", "pyarrow", "pydantic", "ray", "rich", "sqlalchemy", "typer"}  # fmt: skip
 UNSAFE = {"dill", "joblib", "marshal", "pickle", "shelve"}
 
 
@@ -77,8 +77,8 @@ def test_every_folder_is_a_known_layer_with_a_module():
         assert modules, f"{folder}: an empty folder is a promise"
 
 
-def test_accounting_needs_no_torch():
-    code = "import sys; sys.modules['torch'] = None; import expunge.accounting"
+def test_accounting_and_ledger_need_no_torch():
+    code = "import sys; sys.modules['torch'] = None; import expunge.accounting, expunge.ledger"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

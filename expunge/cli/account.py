@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expunge.cli.output import number, print_json, read_text, write_whole
+from expunge.cli.output import number, print_json, read_text
+from expunge.core.whole_file import write_whole
 
 if TYPE_CHECKING:
     from expunge.accounting import Account

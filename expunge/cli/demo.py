@@ -1,11 +1,12 @@
-"""`expunge demo`: embedded data, start to finish: learn, delete 30 %, certify, compare."""
+"""`expunge demo`: embedded data, start to finish: learn, delete 30 %, certify, compare, report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from expunge.cli.output import number, print_json, write_whole
+from expunge.cli.output import number, print_json
+from expunge.core.whole_file import write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,47 +21,67 @@ SPLIT = (
 
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for certificate and figure.")] = Path("demo"),
+    output: Annotated[Path, typer.Option(help="Folder for certificate and report.")] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Learn from digits, delete 30 % of the private ones, certify it, compare with retraining."""
     from expunge.accounting.trade_offs import trade_offs
-    from expunge.report.trade_off_figure import draw
+    from expunge.report.page import page
     from expunge.unlearning.estimator import CertifiedClassifier
     from expunge.unlearning.langevin import setting_of
+    from expunge.workspace.evaluation import evaluation
+    from expunge.workspace.report import retraining_sentence
 
     output.mkdir(parents=True, exist_ok=True)
     public, private, test = _digits()
     model = CertifiedClassifier(l2=1e-3).fit(*private, public=public)
-    before = model.score(*test)
+    evaluations = [{"name": "before", **evaluation(model._head, *test)}]
     forget = list(range(0, PRIVATE, 10)) + list(range(1, PRIVATE, 10)) + list(range(2, PRIVATE, 10))
     plan = model.plan(len(forget))
     certificate = model.forget(forget)
     retrained = CertifiedClassifier(l2=1e-3, strategy="retrain").fit(*private, public=public)
     retrained.forget(forget)
-    setting = setting_of(model._job, 500, len(forget))
+    evaluations += [
+        {"name": "after", **evaluation(model._head, *test)},
+        {"name": "retrained", **evaluation(retrained._head, *test)},
+    ]
     curves = trade_offs(
-        setting,
+        setting_of(model._job, 500, len(forget)),
         model._job.target,
         unlearn_steps=50,
         sigma=2.0,
         public_counts=(0, PUBLIC, 10 * PUBLIC),
     )
-    files = {"certificate": output / "certificate.json", "figure": output / "required_noise.png"}
+    strategies = [vars(price) for price in plan]
+    issued = certificate.model_dump(mode="json")
+    files = {"certificate": output / "certificate.json", "report": output / "report.html"}
     write_whole(files["certificate"], (certificate.canonical() + "\n").encode())
-    write_whole(files["figure"], draw(curves, "png"))
+    report = page(
+        {
+            "title": f"Deleted {len(forget)} of {PRIVATE} private digits",
+            "data": f"{SPLIT}. Softmax regression on pixels.",
+            "records": {
+                "public": PUBLIC,
+                "private": PRIVATE - len(forget),
+                "forgotten": len(forget),
+            },
+            "certificate": issued,
+            "strategies": strategies,
+            "retraining": retraining_sentence(strategies, certificate.strategy),
+            "evaluations": evaluations,
+            "evaluated_on": f"On {len(test[1])} digits that no model was trained on.",
+            "trade_offs": curves,
+        }
+    )
+    write_whole(files["report"], report.encode())
     document = {
         "data": SPLIT,
         "forgotten": len(forget),
-        "accuracy": {
-            "before": before,
-            "after": model.score(*test),
-            "retrained": retrained.score(*test),
-        },
-        "claim": certificate.claim.model_dump(mode="json"),
+        "accuracy": {one["name"]: one["accuracy"] for one in evaluations},
+        "claim": issued["claim"],
         "observer": certificate.observer,
         "strategy": certificate.strategy,
-        "strategies": [vars(price) for price in plan],
+        "strategies": strategies,
         "files": {name: str(path) for name, path in files.items()},
     }
     if json:

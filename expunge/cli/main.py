@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from expunge.cli import account, demo, plan, verify
+from expunge.cli import account, demo, fit, forget, plan, predict, report, status, verify
 
 __all__ = ["app", "run"]
 
@@ -25,6 +25,11 @@ app.command("account")(account.account)
 app.command("plan")(plan.plan)
 app.command("verify")(verify.verify)
 app.command("demo")(demo.demo)
+app.command("fit")(fit.fit)
+app.command("forget")(forget.forget)
+app.command("status")(status.status)
+app.command("predict")(predict.predict)
+app.command("report")(report.report)
 
 
 @app.callback()
@@ -45,6 +50,8 @@ def run() -> NoReturn:
 
 def _complain(error: Exception) -> int:
     """Print what is wrong; re-raise what is our own fault."""
+    from expunge.accounting.refusal import InvalidInput, Refused
+
     usage = getattr(error, "format_message", None)  # typer's and click's usage errors
     if usage is not None:
         message = usage()
@@ -52,7 +59,7 @@ def _complain(error: Exception) -> int:
         return error.exit_code
     elif isinstance(error, typer.Abort):
         message = "aborted"
-    elif type(error).__module__ == "expunge.accounting.refusal" or isinstance(error, OSError):
+    elif isinstance(error, InvalidInput | Refused | OSError):
         message = _one_line(error)
     else:
         raise error

@@ -1,13 +1,10 @@
-"""One JSON document on stdout, or tables for people; files appear whole or not at all."""
+"""One JSON document on stdout, or tables for people."""
 
-import errno
 import json
-import os
 import sys
-import tempfile
 from pathlib import Path
 
-__all__ = ["number", "print_json", "read_text", "write_whole"]
+__all__ = ["number", "print_json", "read_text"]
 
 
 def print_json(document: object) -> None:
@@ -34,23 +31,3 @@ def read_text(path: str) -> str:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInput(path, "not UTF-8 text") from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename: an interrupted run leaves no half file."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)  # as any other file; temporary ones are private
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from expunge.cli.output import number, print_json, write_whole
+from expunge.cli.output import number, print_json
+from expunge.core.whole_file import write_whole
 
 if TYPE_CHECKING:
     from expunge.accounting.calibration import Setting

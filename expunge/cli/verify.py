@@ -1,6 +1,7 @@
-"""`expunge verify FILE`: recompute a certificate's numbers from its own history."""
+"""`expunge verify`: a certificate's numbers again, from its own history; or a whole workspace's."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -10,30 +11,49 @@ __all__ = ["verify"]
 
 
 def verify(
-    file: Annotated[str, typer.Argument(help="Certificate as JSON; - reads standard input.")],
+    file: Annotated[
+        str, typer.Argument(help="Certificate as JSON (- reads standard input), or a workspace.")
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a certificate; exit status 1 and the first wrong field if it does not hold."""
+    if file != "-" and Path(file).is_dir():
+        from expunge.workspace.verify import verify as check
+
+        document = check(Path(file))
+    else:
+        document = _certificate(read_text(file))
+    if json:
+        print_json(document)
+    else:
+        _print(document)
+    if not document["valid"]:
+        raise typer.Exit(1)
+
+
+def _certificate(text: str) -> dict[str, Any]:
     from expunge.accounting.certificate import differences, parse_certificate
 
-    certificate = parse_certificate(read_text(file))
+    certificate = parse_certificate(text)
     found = differences(certificate)
-    if json:
-        print_json(
-            {
-                "valid": not found,
-                "first_difference": found[0].field if found else None,
-                "differences": [difference._asdict() for difference in found],
-                "claim": certificate.claim.model_dump(mode="json"),
-            }
-        )
-    elif found:
-        print(f"NOT VALID: {found[0].field} {found[0].problem}")
-        for difference in found[1:]:
-            print(f"  also {difference.field} {difference.problem}")
+    return {
+        "valid": not found,
+        "first_difference": found[0].field if found else None,
+        "differences": [difference._asdict() for difference in found],
+        "claim": certificate.claim.model_dump(mode="json"),
+    }
+
+
+def _print(document: dict[str, Any]) -> None:
+    if not document["valid"]:
+        for place, difference in enumerate(document["differences"]):
+            prefix = "  also" if place else "NOT VALID:"
+            print(f"{prefix} {difference['field']} {difference['problem']}")
+    elif document["claim"] is None:
+        print("valid: the model is the ledger's; nothing has been deleted, so nothing is certified")
     else:
         print("valid: every number follows from the certificate's own history")
-        for line in certificate.claim.statement:
+        for line in document["claim"]["statement"]:
             print(f"  {line}")
-    if found:
-        raise typer.Exit(1)
+    if document.get("pending"):
+        print(f"pending requests: {document['pending']}; honour them with expunge forget")

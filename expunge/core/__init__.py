@@ -1,5 +1,1 @@
-"""Tensors and randomness: rows, projections, release noise. Knows no loss and no certificate."""
-
-from expunge.core import projection, randomness, release, rows
-
-__all__ = ["projection", "randomness", "release", "rows"]
+"""Rows, projections, randomness, release noise, files. Knows no loss and no certificate."""

@@ -32,6 +32,8 @@ from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.ids import id_rows, rows_to_forget
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.model_file import model_bytes, model_sha256
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import NotConverged, solve
@@ -121,7 +123,8 @@ class Certified(BaseEstimator):
             outcome = self._chosen.forget(job, self._outcome)
         except NotConverged as error:
             raise NoCertificate(str(error)) from error
-        certificate = self._issued(job, outcome, () if request is None else (request,))
+        honoured = [] if self._certificate is None else self._certificate.requests
+        certificate = self._issued(job, outcome, [*honoured, *([request] if request else [])])
         # Everything succeeded: only now does anything change.
         job.features[rows] = 0
         job.targets[rows] = 0
@@ -265,9 +268,8 @@ class Certified(BaseEstimator):
     def _issued(self, job: Job, outcome: Outcome, requests: Sequence[str]) -> Certificate:
         assert outcome.assumptions is not None
         assert outcome.history is not None
-        content = np.ascontiguousarray(outcome.theta.numpy()).tobytes()
         # The plain hash of a model without noise would tell who is in it.
-        salted = hashlib.sha256(secrets.token_bytes(32) + content).hexdigest()
+        salted = hashlib.sha256(secrets.token_bytes(32) + model_bytes(outcome.theta)).hexdigest()
         return issue(
             outcome.assumptions,
             outcome.history,
@@ -277,7 +279,7 @@ class Certified(BaseEstimator):
             requests=requests,
             uncovered_releases=not self._covered,
             comparator=outcome.comparator,
-            model_sha256=None if outcome.noise_free else hashlib.sha256(content).hexdigest(),
+            model_sha256=None if outcome.noise_free else model_sha256(outcome.theta),
             commitments={"model": salted} if outcome.noise_free else {},
             declared=(*outcome.declared, *self._declared_by_caller()),
         )
@@ -285,9 +287,10 @@ class Certified(BaseEstimator):
     def _declared_by_caller(self) -> Sequence[str]:
         return ("preprocessing before fit, and the choice of all parameters, are the caller's",)
 
-    def _scores(self, features: np.ndarray) -> torch.Tensor:
-        rows = torch.from_numpy(bounded_rows(features, self._job.loss.row_norm)).double()
-        return rows @ self._outcome.theta.T
+    @property
+    def _head(self) -> LinearHead:
+        check_is_fitted(self)
+        return LinearHead(self._outcome.theta, self._job.loss, getattr(self, "classes_", None))
 
 
 def _digest(job: Job) -> bytes:

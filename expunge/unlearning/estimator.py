@@ -91,19 +91,13 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         return self
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
-        chosen = self.predict_proba(X).argmax(1)
-        return self.classes_[chosen]
+        return self._head.predict(self._checked_rows(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
-        rows = self._checked_rows(X)
-        if len(self.classes_) == 1:
-            return np.ones((len(rows), 1))
-        loss = self._job.loss
-        assert isinstance(loss, Logistic | Softmax)
-        return loss.probabilities(self._scores(rows)).numpy()
+        return self._head.probabilities(self._checked_rows(X))
 
     def decision_function(self, X: Any) -> np.ndarray:  # noqa: N803
-        scores = self._scores(self._checked_rows(X)).numpy()
+        scores = self._head.scores(self._checked_rows(X)).numpy()
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
     def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
@@ -185,7 +179,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         return self
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
-        return self._scores(self._checked_rows(X)).numpy()[:, 0]
+        return self._head.predict(self._checked_rows(X))
 
     def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
         if self.loss is not None:

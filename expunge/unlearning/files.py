@@ -8,9 +8,7 @@ Tensors are written under fresh names, then estimator.json is replaced in one st
 the old estimator or the new one, whole. The files of the old one are deleted last.
 """
 
-import hashlib
 import json
-import os
 import secrets
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -26,12 +24,14 @@ from torch import Tensor
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.document import AccountRequest
+from expunge.core.whole_file import sync, write_whole
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.certified import STRATEGIES
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin
+from expunge.unlearning.model_file import model_bytes, model_sha256
 from expunge.unlearning.schemes import SCHEMES
 
 __all__ = ["load", "save"]
@@ -73,11 +73,11 @@ def save(estimator: Estimator, folder: str | Path) -> None:
 def _write(estimator: Estimator, folder: Path, token: str) -> None:
     names = {kind: f"{kind}-{token}.safetensors" for kind in ("model", "secret")}
     job, outcome = estimator._job, estimator._outcome
-    save_file({"theta": outcome.theta.contiguous()}, folder / names["model"])
+    write_whole(folder / names["model"], model_bytes(outcome.theta))
     save_file(_secret(estimator, job, outcome), folder / names["secret"])
-    index = folder / f".{INDEX}.{token}"
-    index.write_text(json.dumps(_document(estimator) | {"files": names}, indent=1) + "\n")
-    os.replace(index, folder / INDEX)
+    sync(folder / names["secret"])
+    document = json.dumps(_document(estimator) | {"files": names}, indent=1)
+    write_whole(folder / INDEX, f"{document}\n".encode())
 
 
 def load(folder: str | Path) -> Estimator:
@@ -198,10 +198,9 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor
     )
     text = document["certificate"]
     certificate = None if text is None else parse_certificate(text)
-    if certificate is not None and certificate.model_sha256 is not None:
-        found = hashlib.sha256(np.ascontiguousarray(theta.numpy()).tobytes()).hexdigest()
-        if found != certificate.model_sha256:
-            raise ValueError("the model is not the one that its certificate is about")
+    stated = None if certificate is None else certificate.model_sha256
+    if stated not in (None, model_sha256(theta)):
+        raise ValueError("the model is not the one that its certificate is about")
     estimator._install(job, _strategy(document["chosen"]), outcome, certificate)
     if estimator._fingerprint != bytes(secret["fingerprint"].tolist()):
         raise ValueError("the stored records changed")

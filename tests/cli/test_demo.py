@@ -16,13 +16,23 @@ def test_the_demo_learns_deletes_certifies_and_compares(tmp_path):
     assert abs(accuracy["after"] - accuracy["retrained"]) < 0.01
     assert document["claim"]["epsilon"] <= 1.0
     assert {s["name"] for s in document["strategies"]} >= {"residual", "langevin", "retrain"}
-    assert (folder / "required_noise.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "certificate.json",
-        "required_noise.png",
-    ]
+    assert sorted(path.name for path in folder.iterdir()) == ["certificate.json", "report.html"]
     assert expunge("verify", folder / "certificate.json").status == 0
     assert json.loads((folder / "certificate.json").read_text())["strategy"] == "residual"
+
+
+def test_the_report_is_one_small_file_that_needs_no_network(tmp_path):
+    expunge("demo", "--output", tmp_path, "--json")
+    text = (tmp_path / "report.html").read_text()
+    assert len(text) < 5_000_000
+    assert "http" not in text
+    assert "<script" not in text
+    first_screen = text[text.index("<main>") : text.index("<section>")]
+    assert "Observer: final" in first_screen
+    assert "kept a model from before the deletion" in first_screen
+    assert "What retraining would have cost" in first_screen
+    assert "EARLIER RELEASES NOT COVERED" in first_screen
+    assert text.count("data:image/svg+xml;base64,") == 4
 
 
 def test_the_demo_complains_in_one_line_when_its_folder_is_a_file(tmp_path):

@@ -1,4 +1,4 @@
-"""Printing, reading and writing: whole files or none, finite numbers or none."""
+"""Printing and reading: finite numbers or none."""
 
 import io
 import json
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from expunge.accounting import InvalidInput
-from expunge.cli.output import number, print_json, read_text, write_whole
+from expunge.cli.output import number, print_json, read_text
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -46,21 +46,3 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
     with pytest.raises(InvalidInput, match="not UTF-8") as refused:
         read_text(str(file))
     assert refused.value.field == str(file)
-
-
-def test_a_written_file_is_whole_and_alone(tmp_path):
-    file = tmp_path / "out.json"
-    write_whole(file, b"first")
-    write_whole(file, b"second")
-    assert file.read_bytes() == b"second"
-    assert list(tmp_path.iterdir()) == [file]
-
-
-def test_a_failed_write_leaves_no_trace_and_keeps_what_was_there(tmp_path):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="is a folder"):
-        write_whole(tmp_path / "folder", b"content")
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-    with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "missing" / "out.json", b"content")
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -6,6 +6,8 @@ import json
 import pytest
 
 from tests.cli.test_main import EXAMPLE, expunge
+from tests.cli.workspaces import made, printed, refused
+from tests.workspace.tables_made import change_ledger
 
 
 @pytest.fixture
@@ -80,3 +82,64 @@ def test_what_is_no_json_object_exits_2(text):
 
 def test_a_missing_file_exits_2(tmp_path):
     assert "none.json" in expunge("verify", tmp_path / "none.json").complaint
+
+
+# ---- workspaces ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    made_here = made(tmp_path)
+    assert expunge("forget", made_here, "00003").status == 0
+    return made_here
+
+
+def test_a_whole_workspace_is_verified(workspace):
+    document = printed("verify", workspace)
+    assert document["valid"] is True
+    assert document["differences"] == []
+    assert document["certificates"] == 1
+    outcome = expunge("verify", workspace)
+    assert outcome.out.startswith("valid: every number follows")
+    for line in document["claim"]["statement"]:
+        assert line in outcome.out
+
+
+def test_a_workspace_that_forgot_nothing_certifies_nothing(tmp_path):
+    outcome = expunge("verify", made(tmp_path))
+    assert outcome.status == 0
+    assert "nothing is certified" in outcome.out
+
+
+@pytest.mark.parametrize("kind", ["model", "certificate file", "certificate in the ledger"])
+def test_an_altered_workspace_exits_1_and_names_what_was_altered(workspace, kind):
+    file = workspace / "certificates/1.json"
+    if kind == "model":
+        (file,) = (workspace / "models").iterdir()
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+    elif kind == "certificate file":
+        file.write_text(file.read_text().replace('"forgotten":1', '"forgotten":2', 1))
+    else:
+        change = "UPDATE certificates SET document = replace(document, ?, ?)"
+        change_ledger(workspace, change, '"forgotten":1', '"forgotten":2')
+    outcome = expunge("verify", workspace, "--json")
+    assert outcome.status == 1
+    assert outcome.err == ""
+    assert outcome.document["valid"] is False
+    assert str(file) in outcome.document["first_difference"]
+    outcome = expunge("verify", workspace)
+    assert outcome.status == 1
+    assert outcome.out.startswith(f"NOT VALID: {file}")
+
+
+def test_pending_requests_are_told(workspace):
+    change_ledger(workspace, "INSERT INTO requests VALUES (2, 'new', '2026-01-01', 'pending')")
+    assert (
+        "pending requests: 1; honour them with expunge forget" in expunge("verify", workspace).out
+    )
+
+
+def test_a_folder_that_is_no_workspace_exits_2(tmp_path):
+    assert "not a workspace" in refused("verify", tmp_path)

@@ -1,0 +1,75 @@
+"""`expunge fit WORKSPACE`: learn from your own tables."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from expunge.cli.output import print_json
+from expunge.cli.progress import stages
+from expunge.cli.status import show
+
+__all__ = ["fit"]
+
+
+def fit(
+    workspace: Annotated[Path, typer.Argument(help="Folder to make.")],
+    private: Annotated[Path, typer.Option(help="Records that may be deleted: CSV or Parquet.")],
+    id: Annotated[str, typer.Option(help="Column of record ids.")],  # noqa: A002
+    label: Annotated[str, typer.Option(help="Column to predict.")],
+    public: Annotated[
+        Path | None, typer.Option(help="Records that are never deleted; fits the encoding.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Of every certificate.")] = 1.0,
+    delta: Annotated[
+        float | None, typer.Option(help="Of every certificate; 1e-5 or 1/(10 n) if not given.")
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="auto, residual, langevin, noise_first or retrain.")
+    ] = "auto",
+    observer: Annotated[
+        Literal["final", "all"],
+        typer.Option(help="final sees only the model after deletion; all also earlier ones."),
+    ] = "final",
+    l2: Annotated[float, typer.Option(help="Ridge, on every coordinate.")] = 1e-3,
+    row_norm: Annotated[
+        str | None, typer.Option(help="Rows are scaled to it: a number, or public.")
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="All labels, separated by commas; else the public ones.")
+    ] = None,
+    encoding: Annotated[
+        Path | None, typer.Option(help="JSON with scales and categories that you declare.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
+    task: Annotated[Literal["classification", "regression"], typer.Option()] = "classification",
+    target_norm: Annotated[
+        float | None, typer.Option(help="Largest |label| of a regression.")
+    ] = None,
+    unreleased: Annotated[
+        bool, typer.Option("--unreleased", help="The fitted model never leaves the house.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Learn from private and public records; makes a workspace."""
+    from expunge.workspace.fit import fit as make
+    from expunge.workspace.options import Options, row_norm_of
+
+    options = Options(
+        id=id,
+        label=label,
+        epsilon=epsilon,
+        delta=delta,
+        strategy=strategy,
+        observer=observer,
+        l2=l2,
+        row_norm=row_norm_of(row_norm),
+        classes=None if classes is None else tuple(name.strip() for name in classes.split(",")),
+        drop=tuple(drop or ()),
+        task=task,
+        target_norm=target_norm,
+        released=not unreleased,
+    )
+    with stages("fit") as progress:
+        document = make(workspace, private, public, options, encoding=encoding, progress=progress)
+    print_json(document) if json else show(document)

@@ -1,0 +1,35 @@
+"""`expunge forget WORKSPACE`: honour a deletion request."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from expunge.cli.output import print_json, read_text
+from expunge.cli.progress import stages
+from expunge.cli.status import show
+
+__all__ = ["forget"]
+
+
+def forget(
+    workspace: Annotated[Path, typer.Argument()],
+    id: Annotated[list[str] | None, typer.Argument(help="Ids to delete.")] = None,  # noqa: A002
+    ids: Annotated[
+        str | None, typer.Option(help="File with one id a line; - reads standard input.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the request.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Delete records from the model; without ids, finish what an interrupted run left pending."""
+    from expunge.workspace.forget import forget as honour
+    from expunge.workspace.tables import read_ids
+
+    wanted = list(id or ())
+    if ids is not None:
+        wanted += read_ids(read_text(ids))
+        if not wanted:
+            raise typer.BadParameter(f"{ids}: no ids in it", param_hint="--ids")
+    with stages("forget") as progress:
+        document = honour(workspace, wanted, name=name, progress=progress)
+    print_json(document) if json else show(document)

@@ -1,0 +1,28 @@
+"""`expunge predict WORKSPACE FILE`: labels and probabilities by the current model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from expunge.cli.output import print_json
+from expunge.cli.progress import stages
+
+__all__ = ["predict"]
+
+
+def predict(
+    workspace: Annotated[Path, typer.Argument()],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet.")],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet to write.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Predict for a table: ids, prediction, one probability column a class."""
+    from expunge.workspace.predict import predict as write
+
+    with stages("predict") as progress:
+        document = write(workspace, file, output, progress=progress)
+    if json:
+        print_json(document)
+    else:
+        print(f"{document['rows']:,} predictions: {document['output']}")

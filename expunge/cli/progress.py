@@ -1,0 +1,20 @@
+"""Long work on stderr: which stage, how long so far; silent where nobody looks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["stages"]
+
+
+@contextmanager
+def stages(title: str) -> Iterator[Callable[[str], None]]:
+    """A callback that names the stage; a line with a spinner and the time, on a terminal only."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda stage: bar.update(task, description=f"{title}: {stage}")

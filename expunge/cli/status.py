@@ -1,0 +1,44 @@
+"""`expunge status WORKSPACE`: what is there, what was asked, what is certified."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from expunge.cli.output import print_json
+
+__all__ = ["show", "status"]
+
+
+def status(
+    workspace: Annotated[Path, typer.Argument()],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Records, requests, the current model and its certificate."""
+    from expunge.workspace.status import status as look
+
+    document = look(workspace)
+    print_json(document) if json else show(document)
+
+
+def show(document: dict[str, Any]) -> None:
+    """A status for people."""
+    from rich.console import Console
+
+    console, records = Console(highlight=False, soft_wrap=True), document["records"]
+    console.print(f"[bold]{document['workspace']}[/bold]")
+    console.print(
+        f"records: {records['public']:,} public, {records['private']:,} private, "
+        f"{records['forgotten']:,} forgotten"
+    )
+    console.print(f"model {document['model']['number']}: {document['model']['sha256'][:16]}")
+    for request in document["requests"]:
+        mark = "[green]honoured[/green]" if request["state"] == "honoured" else "[red]PENDING[/red]"
+        console.print(f"{request['name']}: {request['records']:,} records, {mark}")
+    certificate = document["certificate"]
+    if certificate is None:
+        console.print("no certificate yet: nothing has been deleted")
+        return
+    for line in certificate["statement"]:
+        console.print(line)
+    console.print(f"strategy {certificate['strategy']}, bound {certificate['bound']}")

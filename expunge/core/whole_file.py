@@ -1,0 +1,39 @@
+"""Files that appear whole or not at all, and stay after a power cut."""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+__all__ = ["sync", "write_whole"]
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write beside the target, then rename: an interrupted run leaves no half file."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)  # as any other file; temporary ones are private
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def sync(path: Path) -> None:
+    """Have the disk hold a file that somebody else wrote, or a folder's list of names."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,6 @@
+"""What was asked and what was done: records, requests, models and certificates in one database."""
+
+from expunge.ledger.ledger import Entries, Ledger
+from expunge.ledger.schema import Busy, Model, Request
+
+__all__ = ["Busy", "Entries", "Ledger", "Model", "Request"]

@@ -1,0 +1,267 @@
+"""Reading and writing the ledger. A `with ledger.writing()` block happens whole or not at all.
+
+SQLite with a write-ahead log and full synchronisation: a commit survives a power cut, readers never
+wait, and one process writes at a time. No torch, no models.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select, update
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.ledger.schema import (
+    Busy,
+    Model,
+    Request,
+    Role,
+    certificates,
+    metadata,
+    models,
+    records,
+    requested,
+    requests,
+    settings,
+)
+
+__all__ = ["Entries", "Ledger"]
+
+CHUNK = 500  # ids in one query
+
+
+class Ledger:
+    """Args: where: A SQLite file, or an SQLAlchemy URL."""
+
+    def __init__(self, where: Path | str) -> None:
+        self.where = where
+        url = f"sqlite:///{where}" if isinstance(where, Path) else where
+        self._engine = create_engine(url)
+        if self._engine.dialect.name == "sqlite":
+            event.listen(self._engine, "connect", _prepare)
+            event.listen(self._engine, "begin", _begin)
+
+    def create(self) -> None:
+        """Make the tables."""
+        metadata.create_all(self._engine)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator["Entries"]:
+        """A consistent view.
+
+        Raises:
+            InvalidInput: not a ledger.
+        """
+        with self._errors(), self._engine.begin() as connection:
+            yield Entries(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator["Entries"]:
+        """The only writer until the block ends; an exception undoes everything.
+
+        Raises:
+            Busy: another process is writing.
+            InvalidInput: not a ledger.
+        """
+        with self._errors(), _writer(self._engine).begin() as connection:
+            yield Entries(connection)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except IntegrityError:
+            raise
+        except OperationalError as error:
+            if "locked" in str(error.orig):
+                raise Busy(f"{self.where}: another process is working on it") from error
+            raise InvalidInput(str(self.where), f"not a ledger ({error.orig})") from error
+        except DatabaseError as error:
+            raise InvalidInput(str(self.where), f"not a ledger ({error.orig})") from error
+
+
+class Entries:
+    """What a connection sees; writes are for `Ledger.writing`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    # ---- settings ---------------------------------------------------------------------------
+
+    def setting(self, name: str) -> str:
+        """Raises: KeyError: there is none."""
+        found = self._scalar(select(settings.c.value).where(settings.c.name == name))
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def set(self, name: str, value: str) -> None:
+        self._connection.execute(insert(settings).values(name=name, value=value))
+
+    # ---- records ----------------------------------------------------------------------------
+
+    def add_records(self, ids: Iterable[str], role: Role) -> None:
+        rows = [{"id": one, "role": role} for one in ids]
+        if rows:
+            self._connection.execute(insert(records), rows)
+
+    def counts(self) -> dict[str, int]:
+        """Records that are public, private and still there, and forgotten."""
+        gone = records.c.forgotten_by.is_not(None)
+        query = select(records.c.role, gone, func.count()).group_by(records.c.role, gone)
+        found = {(role, bool(out)): n for role, out, n in self._connection.execute(query)}
+        return {
+            "public": found.get(("public", False), 0),
+            "private": found.get(("private", False), 0),
+            "forgotten": found.get(("private", True), 0),
+        }
+
+    # ---- requests ---------------------------------------------------------------------------
+
+    def add_request(self, ids: Sequence[str], name: str | None = None) -> Request:
+        """A pending request for these records.
+
+        Raises:
+            InvalidInput: naming an id that is repeated, unknown, public, already forgotten or
+                already asked for, or a request's name that is taken.
+        """
+        if not ids:
+            raise InvalidInput("ids", "none given")
+        self._check_ids(ids)
+        number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
+        name = f"request {number}" if name is None else name
+        if self._scalar(select(requests.c.number).where(requests.c.name == name)) is not None:
+            raise InvalidInput("request", f"the name {name!r} is taken")
+        row = {"number": number, "name": name, "received": _now(), "state": "pending"}
+        self._connection.execute(insert(requests), row)
+        self._connection.execute(
+            insert(requested), [{"request": number, "record": one} for one in ids]
+        )
+        return Request(number, name, row["received"], "pending", tuple(ids))
+
+    def requests(self, state: str | None = None) -> list[Request]:
+        """In the order of arrival."""
+        query = select(requests).order_by(requests.c.number)
+        if state is not None:
+            query = query.where(requests.c.state == state)
+        return [
+            Request(**row._mapping, records=self._requested(row.number))
+            for row in self._connection.execute(query)
+        ]
+
+    def _requested(self, number: int) -> tuple[str, ...]:
+        query = select(requested.c.record).where(requested.c.request == number)
+        return tuple(self._connection.execute(query.order_by(requested.c.record)).scalars())
+
+    def _check_ids(self, ids: Sequence[str]) -> None:
+        known: dict[str, Any] = {}
+        asked: dict[str, int] = {}
+        for start in range(0, len(ids), CHUNK):
+            some = ids[start : start + CHUNK]
+            query = select(records).where(records.c.id.in_(some))
+            known |= {row.id: row for row in self._connection.execute(query)}
+            pending = select(requested).where(requested.c.record.in_(some))
+            asked |= {row.record: row.request for row in self._connection.execute(pending)}
+        seen: set[str] = set()
+        for one in ids:
+            if one in seen:
+                raise InvalidInput("ids", f"{one!r} is given twice")
+            seen.add(one)
+            if one not in known:
+                raise InvalidInput("ids", f"{one!r} is unknown")
+            if known[one].role == "public":
+                raise InvalidInput("ids", f"{one!r} is public; only private records can be deleted")
+            if known[one].forgotten_by is not None:
+                raise InvalidInput("ids", f"{one!r} is already forgotten")
+            if one in asked:
+                raise InvalidInput(
+                    "ids", f"{one!r} is already in request {asked[one]}, which is pending"
+                )
+
+    # ---- models and certificates ------------------------------------------------------------
+
+    def add_model(
+        self,
+        *,
+        sha256: str,
+        secret: str,
+        records_file: str,
+        evaluation: str | None = None,
+        honours: Request | None = None,
+        certificate: str | None = None,
+    ) -> Model:
+        """The new current model; a request that it honours is closed and its records leave."""
+        number = 1 + (self._scalar(select(func.max(models.c.number))) or 0)
+        model = Model(
+            number,
+            sha256,
+            _now(),
+            None if honours is None else honours.number,
+            secret,
+            records_file,
+            evaluation,
+        )
+        self._connection.execute(insert(models), vars(model))
+        if honours is not None:
+            self._close(honours)
+        if certificate is not None:
+            row = {"model": number, "document": certificate}
+            self._connection.execute(insert(certificates), row)
+        return model
+
+    def _close(self, request: Request) -> None:
+        mine = select(requested.c.record).where(requested.c.request == request.number)
+        self._connection.execute(
+            update(records).where(records.c.id.in_(mine)).values(forgotten_by=request.number)
+        )
+        self._connection.execute(
+            update(requests).where(requests.c.number == request.number).values(state="honoured")
+        )
+
+    def models(self) -> list[Model]:
+        """Oldest first; the last is current."""
+        found = self._connection.execute(select(models).order_by(models.c.number))
+        return [Model(**row._mapping) for row in found]
+
+    def certificates(self) -> dict[int, str]:
+        """Canonical JSON of every certificate, by number."""
+        query = select(certificates.c.number, certificates.c.document)
+        found = self._connection.execute(query.order_by(certificates.c.number))
+        return {row.number: row.document for row in found}
+
+    def certificate_of(self, model: Model) -> str | None:
+        query = select(certificates.c.document).where(certificates.c.model == model.number)
+        return self._scalar(query)
+
+    def forget_evaluations(self, before: Model) -> None:
+        """Erase what earlier models scored: they knew the forgotten records."""
+        earlier = models.c.number < before.number
+        self._connection.execute(update(models).where(earlier).values(evaluation=None))
+
+    def _scalar(self, query: Any) -> Any:
+        return self._connection.execute(query).scalar()
+
+
+def _prepare(connection: Any, _: object) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves
+    for line in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=2000"):
+        connection.execute(f"PRAGMA {line}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _writer(engine: Engine) -> Engine:
+    return engine.execution_options(writes=True)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,109 @@
+"""The tables, and the records that are read from them.
+
+settings      how the workspace was made: options, encoding of the columns
+records       every record with its role; the request that forgot it, if any
+requests      deletion requests, `pending` or `honoured`
+requested     which records a request names
+models        every model that was current once; the last one is current now
+certificates  canonical JSON, each about one model
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table
+
+from expunge.accounting.refusal import Refused
+
+__all__ = ["Busy", "Model", "Request", "Role", "metadata"]
+
+Role = Literal["private", "public"]
+
+metadata = MetaData()
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", String, nullable=False),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("name", String, unique=True, nullable=False),
+    Column("received", String, nullable=False),
+    Column("state", String, nullable=False),
+)
+
+records = Table(
+    "records",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("role", String, nullable=False),
+    Column("forgotten_by", ForeignKey("requests.number")),
+)
+
+requested = Table(
+    "requested",
+    metadata,
+    Column("request", ForeignKey("requests.number"), primary_key=True),
+    Column("record", ForeignKey("records.id"), primary_key=True),
+    Index("requested_by_record", "record"),
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("sha256", String, nullable=False),
+    Column("created", String, nullable=False),
+    Column("request", ForeignKey("requests.number")),
+    Column("secret", String, nullable=False),
+    Column("records", String, nullable=False),
+    Column("evaluation", String),
+)
+
+certificates = Table(
+    "certificates",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("model", ForeignKey("models.number"), nullable=False),
+    Column("document", String, nullable=False),
+)
+
+
+class Busy(Refused):
+    """Another process is writing."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A deletion request; `records` are the ids that it names."""
+
+    number: int
+    name: str
+    received: str
+    state: Literal["pending", "honoured"]
+    records: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is or was current.
+
+    Args:
+        sha256: Of its file.
+        request: The request that it was made for; None for the fitted one.
+        secret, records: Names of the folder and the file that the next request starts from.
+        evaluation: JSON, if there is any.
+    """
+
+    number: int
+    sha256: str
+    created: str
+    request: int | None
+    secret: str
+    records: str
+    evaluation: str | None

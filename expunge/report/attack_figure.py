@@ -1,0 +1,49 @@
+"""What the claim leaves an attacker: true alarms against false alarms.
+
+    power <= Phi(Phi^-1(alarm) + mu)                              where mu is known (Gaussian bound)
+    power <= min(e^eps alarm + delta, 1 - e^-eps (1 - delta - alarm))               always
+
+Any test whether the records were forgotten or never used lies below both.
+"""
+
+import io
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.stats import norm
+
+__all__ = ["draw", "power"]
+
+
+def power(claim: dict[str, Any], alarms: np.ndarray) -> np.ndarray:
+    """The most that a test with these rates of false alarms can detect."""
+    raised = np.exp(claim["epsilon"])
+    best = np.minimum(raised * alarms + claim["delta"], 1 - (1 - claim["delta"] - alarms) / raised)
+    best = np.minimum(best, 1.0)
+    if claim["mu"] is not None:
+        best = np.minimum(best, norm.cdf(norm.ppf(alarms) + claim["mu"]))
+    return np.maximum(best, alarms)
+
+
+def draw(claim: dict[str, Any], kind: str = "svg") -> bytes:
+    """Args: claim: Of a certificate, as JSON."""
+    alarms = np.linspace(0, 1, 401)
+    best = power(claim, alarms)
+    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.fill_between(alarms, alarms, best, color="#2166ac", alpha=0.18, lw=0)
+    axes.plot(alarms, best, color="#2166ac", lw=2.2, label="certified limit of any test")
+    axes.plot([0, 1], [0, 1], color="0.5", ls=":", lw=1.2, label="guessing")
+    axes.set_xlabel("false alarms")
+    axes.set_ylabel("forgotten records noticed")
+    axes.set_title("What an attacker can achieve at most", fontsize=10)
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    axes.grid(alpha=0.25, lw=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=150)
+    return buffer.getvalue()

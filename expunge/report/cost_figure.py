@@ -1,0 +1,30 @@
+"""What each strategy costs, as a share of retraining from scratch."""
+
+import io
+from typing import Any
+
+from matplotlib.figure import Figure
+
+__all__ = ["draw"]
+
+
+def draw(strategies: list[dict[str, Any]], taken: str, kind: str = "svg") -> bytes:
+    """Args: strategies: Of a plan, as JSON. taken: The one that was taken."""
+    able = [one for one in strategies if not one["excluded"] and one["steps"] is not None]
+    figure = Figure(figsize=(5.6, 0.9 + 0.5 * max(len(able), 1)), layout="constrained")
+    axes = figure.subplots()
+    retraining = next((one["steps"] for one in able if one["name"] == "retrain"), None)
+    for place, one in enumerate(reversed(able)):
+        colour = "#2166ac" if one["name"] == taken else "#c6dbef"
+        axes.barh(place, one["steps"], color=colour, height=0.62)
+        label = f" {one['steps']:,} passes"
+        axes.text(one["steps"], place, label, va="center", fontsize=8, color="0.3")
+    if retraining is not None:
+        axes.axvline(retraining, color="0.5", ls=":", lw=1)
+    axes.set_yticks(range(len(able)), [one["name"] for one in reversed(able)], fontsize=9)
+    axes.set_xlabel("passes over the records (typical for solvers)")
+    axes.margins(x=0.22)
+    axes.spines[["top", "right"]].set_visible(False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=150)
+    return buffer.getvalue()

@@ -1,0 +1,194 @@
+"""Columns as numbers, by rules that never look at a private record.
+
+    number    (x - center) / scale              missing: 0, the center
+    category  one column for each known value   missing or unknown: all 0
+    row       all of it divided by sqrt(columns), so that rows of any table have a norm near 1
+
+Center and scale are the public records' mean and standard deviation, categories their values in
+sorted order; or the user declares them. Fitting them on private records would carry those records
+past the certificate (THEORY 2.10).
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.workspace.tables import compute, is_text
+
+__all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]
+
+MOST_CATEGORIES = 1000
+BLOCK = 65_536
+
+
+@dataclass(frozen=True)
+class Number:
+    center: float
+    scale: float
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def encode(self, column: pa.ChunkedArray) -> np.ndarray:
+        values = column.cast(pa.float64()).to_numpy()
+        return np.nan_to_num((values - self.center) / self.scale, nan=0.0)[:, None]
+
+
+@dataclass(frozen=True)
+class Category:
+    values: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        return len(self.values)
+
+    def encode(self, column: pa.ChunkedArray) -> np.ndarray:
+        known = compute.index_in(
+            column.cast(pa.string()), value_set=pa.array(self.values, pa.string())
+        )
+        places = known.combine_chunks().fill_null(-1).to_numpy(zero_copy_only=False)
+        return (places[:, None] == np.arange(self.width)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Args: rules: One for each feature column, in the model's order."""
+
+    rules: Mapping[str, Number | Category] = field(default_factory=dict)
+
+    @property
+    def width(self) -> int:
+        return sum(rule.width for rule in self.rules.values())
+
+    @property
+    def categories(self) -> list[str]:
+        """Columns that must be read as text."""
+        return [name for name, rule in self.rules.items() if isinstance(rule, Category)]
+
+    def encode(self, path: Path, table: pa.Table) -> np.ndarray:
+        """(rows, width) float32.
+
+        Raises:
+            InvalidInput: a column that is missing or of another kind, or an infinite number.
+        """
+        for name in self.rules:
+            if name not in table.column_names:
+                raise InvalidInput(str(path), f"no column {name!r}, which the model needs")
+        encoded = np.empty((table.num_rows, self.width), dtype=np.float32)
+        for start in range(0, table.num_rows, BLOCK):
+            block, first = table.slice(start, BLOCK), 0
+            for name, rule in self.rules.items():
+                try:
+                    values = rule.encode(block[name]) / math.sqrt(len(self.rules))
+                except pa.ArrowException as error:
+                    problem = str(error).splitlines()[0]
+                    raise InvalidInput(str(path), f"column {name!r}: {problem}") from error
+                if not (np.abs(values) < 1e30).all():
+                    raise InvalidInput(str(path), f"column {name!r} holds an infinite number")
+                encoded[start : start + BLOCK, first : first + rule.width] = values
+                first += rule.width
+        return encoded
+
+    def document(self) -> dict[str, Any]:
+        return {name: asdict(rule) for name, rule in self.rules.items()}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Encoding":
+        return cls({name: _rule(rule) for name, rule in document.items()})
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    center: float = 0.0
+    scale: float | None = Field(default=None, gt=0)
+    values: list[str] | None = Field(default=None, min_length=1)
+
+
+class Declaration(BaseModel):
+    """The user's own rules: {"columns": {"age": {"center": 40, "scale": 20},
+    "colour": {"values": ["red", "blue"]}}}.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    columns: dict[str, _Rule]
+
+
+def declared(path: Path) -> dict[str, Number | Category]:
+    """The rules in a file.
+
+    Raises:
+        InvalidInput: not such a file.
+    """
+    try:
+        declaration = Declaration.model_validate_json(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidInput(str(path), "not UTF-8 text") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{path}: {where}".rstrip(": "), first["msg"].lower()) from error
+    rules = {}
+    for name, rule in declaration.columns.items():
+        where = f"{path}: columns.{name}"
+        if (rule.scale is None) == (rule.values is None):
+            raise InvalidInput(where, "give either center and scale, or values")
+        if rule.values is not None and len(set(rule.values)) < len(rule.values):
+            raise InvalidInput(where, "a value is there twice")
+        rules[name] = _rule(rule.model_dump())
+    return rules
+
+
+def fitted(
+    path: Path, table: pa.Table, columns: Sequence[str], known: Mapping[str, Number | Category]
+) -> Encoding:
+    """Rules from public records, for columns that nobody declared.
+
+    Raises:
+        InvalidInput: a column that cannot be encoded, with the remedy.
+    """
+    return Encoding({name: known.get(name) or _fit(path, name, table[name]) for name in columns})
+
+
+def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    remedy = f"leave it out with --drop {json.dumps(name)}, or declare it with --encoding FILE"
+    if pa.types.is_null(kind):
+        raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        values = column.cast(pa.float64()).to_numpy()
+        values = values[~np.isnan(values)]
+        if not len(values):
+            raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")
+        if not np.isfinite(values).all():
+            raise InvalidInput(str(path), f"column {name!r} holds an infinite number")
+        spread = float(values.std())
+        return Number(float(values.mean()), spread if spread > 0 else 1.0)
+    if not is_text(kind):
+        raise InvalidInput(str(path), f"column {name!r} is {kind}: {remedy}")
+    values = compute.unique(column.cast(pa.string())).to_pylist()
+    categories = sorted(value for value in values if value)
+    if not categories:
+        raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")
+    if len(categories) > MOST_CATEGORIES:
+        many = f"column {name!r} has {len(categories):,} different texts"
+        raise InvalidInput(str(path), f"{many}, more than {MOST_CATEGORIES:,} categories: {remedy}")
+    return Category(tuple(categories))
+
+
+def _rule(document: Mapping[str, Any]) -> Number | Category:
+    if document.get("values") is not None:
+        return Category(tuple(document["values"]))
+    return Number(float(document["center"]), float(document["scale"]))

@@ -1,0 +1,25 @@
+"""How a model does on records that never leave: a confusion matrix, or an error."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+from expunge.unlearning.linear_head import LinearHead
+
+__all__ = ["evaluation"]
+
+
+def evaluation(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """As a document for the report; rows are encoded."""
+    found = head.predict(rows)
+    if head.classes is None:
+        error = float(np.sqrt(np.mean((found - labels) ** 2)))
+        return {"records": len(rows), "root_mean_square_error": error}
+    matrix = confusion_matrix(labels, found, labels=head.classes)
+    return {
+        "records": len(rows),
+        "labels": [str(name) for name in head.classes],
+        "confusion": matrix.tolist(),
+        "accuracy": float(np.trace(matrix) / max(1, matrix.sum())),
+    }

@@ -1,0 +1,253 @@
+"""`fit`: two tables in, a workspace out. It appears whole, or not at all."""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.core.whole_file import sync, write_whole
+from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.files import save
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.model_file import model_bytes, model_sha256
+from expunge.unlearning.solver import NotConverged
+from expunge.workspace.encoding import Category, Encoding, declared, fitted
+from expunge.workspace.evaluation import evaluation
+from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.labels import labels_of
+from expunge.workspace.options import Options
+from expunge.workspace.status import status
+from expunge.workspace.tables import ids_of, is_text, read_table, write_table
+
+__all__ = ["fit"]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Records:
+    path: Path
+    table: pa.Table
+    ids: list[str]
+
+
+def fit(
+    workspace: Path,
+    private: Path,
+    public: Path | None,
+    options: Options,
+    *,
+    encoding: Path | None = None,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """Learn from the two tables and lay down a workspace; returns its status.
+
+    Raises:
+        InvalidInput: what is wrong with a file, a column or an option, and the remedy.
+    """
+    if workspace.exists() and (not workspace.is_dir() or any(workspace.iterdir())):
+        raise InvalidInput(str(workspace), "is there already; choose another folder")
+    progress("reading")
+    rules = {} if encoding is None else declared(encoding)
+    texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
+    theirs = _public_records(public, options, texts)
+    table = read_table(private, text=[options.id, *texts, *_texts(theirs)])
+    mine = _Records(private, table, ids_of(private, table, options.id))
+    _check_disjoint(mine, theirs)
+    progress("encoding")
+    coded = _encoding(mine, theirs, options, rules)
+    rows = coded.encode(private, mine.table)
+    public_rows = None
+    if theirs is not None:
+        public_rows = (
+            coded.encode(theirs.path, theirs.table),
+            labels_of(theirs.path, theirs.table, options),
+        )
+    progress("learning")
+    model = _estimator(options, len(mine.ids), public_rows)
+    try:
+        model.fit(rows, labels_of(private, mine.table, options), public=public_rows, ids=mine.ids)
+    except (ValueError, NoCertificate, NotConverged) as error:
+        raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
+    progress("writing")
+    building = _building(workspace)
+    try:
+        _write(building, mine, theirs, options, coded, model, public_rows)
+        if workspace.exists():
+            workspace.rmdir()
+        building.rename(workspace)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+    return status(workspace)
+
+
+def _write(
+    path: Path,
+    mine: _Records,
+    theirs: _Records | None,
+    options: Options,
+    coded: Encoding,
+    model: CertifiedClassifier | CertifiedRegressor,
+    public_rows: tuple[np.ndarray, np.ndarray] | None,
+) -> None:
+    """Everything that a workspace is, into a folder that nobody looks at yet."""
+    for kind in ("models", "certificates", "records", "secret"):
+        (path / kind).mkdir()
+    folder, token = Folder(path), secrets.token_hex(4)
+    names = f"private-{token}.parquet"
+    write_table(mine.table, folder.records_file(names))
+    if theirs is not None:
+        write_table(theirs.table, folder.records_file(PUBLIC_RECORDS))
+    theta = model._outcome.theta
+    save(model, folder.secret_folder(token))
+    write_whole(folder.model_file(model_sha256(theta)), model_bytes(theta))
+    folder.ledger.create()
+    with folder.ledger.writing() as entries:
+        entries.set("options", json.dumps(asdict(options)))
+        entries.set("encoding", json.dumps(coded.document()))
+        entries.set("head", model._head.document())
+        entries.add_records([] if theirs is None else theirs.ids, "public")
+        entries.add_records(mine.ids, "private")
+        entries.add_model(
+            sha256=model_sha256(theta),
+            secret=token,
+            records_file=names,
+            evaluation=None
+            if public_rows is None
+            else json.dumps(evaluation(model._head, *public_rows)),
+        )
+    folder.ledger.close()
+    sync(path)
+
+
+def _building(workspace: Path) -> Path:
+    """A hidden folder beside the workspace; those of killed runs are removed."""
+    workspace = Path(os.path.abspath(workspace))
+    try:
+        workspace.parent.mkdir(parents=True, exist_ok=True)
+        for stale in workspace.parent.glob(f".{workspace.name}.fit-*"):
+            if not _alive(stale.name.rpartition("-")[2]):
+                shutil.rmtree(stale)
+        building = workspace.parent / f".{workspace.name}.fit-{os.getpid()}"
+        building.mkdir(mode=0o700)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(workspace)) from error
+    return building
+
+
+def _alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return int(pid) != os.getpid()
+
+
+def _public_records(path: Path | None, options: Options, texts: Sequence[str]) -> _Records | None:
+    if path is None:
+        return None
+    table = read_table(path, text=[options.id, *texts])
+    if options.id in table.column_names:
+        ids = ids_of(path, table, options.id)
+    else:
+        ids = [f"public row {row}" for row in range(1, table.num_rows + 1)]
+    return _Records(path, table, ids)
+
+
+def _texts(theirs: _Records | None) -> list[str]:
+    """Columns that are text in the public table, and must be in the private one."""
+    if theirs is None:
+        return []
+    return [field.name for field in theirs.table.schema if is_text(field.type)]
+
+
+def _check_disjoint(mine: _Records, theirs: _Records | None) -> None:
+    if theirs is None:
+        return
+    both = set(mine.ids) & set(theirs.ids)
+    if both:
+        raise InvalidInput(str(mine.path), f"id {min(both)!r} is in the public table as well")
+
+
+def _encoding(
+    mine: _Records,
+    theirs: _Records | None,
+    options: Options,
+    rules: dict[str, Any],
+) -> Encoding:
+    apart = {options.id, options.label, *options.drop}
+    source = mine if theirs is None else theirs
+    columns = [name for name in source.table.column_names if name not in apart]
+    for name in rules:
+        if name not in columns:
+            raise InvalidInput("encoding", f"column {name!r} is declared but not in {source.path}")
+    for name in options.drop:
+        if name not in mine.table.column_names and name not in source.table.column_names:
+            raise InvalidInput("drop", f"no column {name!r}")
+    if theirs is None:
+        columns = _all_declared(mine, columns, rules)
+    for name in mine.table.column_names:
+        if name not in columns and name not in apart:
+            problem = f"column {name!r} is not in {theirs.path}" if theirs else name
+            remedy = f"leave it out with --drop {json.dumps(name)}"
+            raise InvalidInput(str(mine.path), f"{problem}: {remedy}")
+    if not columns:
+        raise InvalidInput(str(source.path), "no columns beside id and label")
+    if theirs is None:
+        return Encoding({name: rules[name] for name in columns})
+    return fitted(theirs.path, theirs.table, columns, rules)
+
+
+def _all_declared(mine: _Records, columns: list[str], rules: dict[str, Any]) -> list[str]:
+    """Without public records every scale and category is the user's to declare."""
+    missing = [name for name in columns if name not in rules]
+    if missing:
+        listed = ", ".join(repr(name) for name in missing[:5])
+        example = json.dumps({"columns": {missing[0]: {"center": 0, "scale": 1}}})
+        raise InvalidInput(
+            str(mine.path),
+            f"no public records to take scales and categories from: give --public FILE, or declare "
+            f"{listed} with --encoding FILE, a file like {example}, or --drop them",
+        )
+    return columns
+
+
+def _estimator(
+    options: Options, count: int, public: tuple[np.ndarray, np.ndarray] | None
+) -> CertifiedClassifier | CertifiedRegressor:
+    row_norm = options.row_norm
+    if row_norm is None:
+        row_norm = 2.0 if public is None else "public"
+    shared: dict[str, Any] = {
+        "epsilon": options.epsilon,
+        "delta": min(1e-5, 0.1 / count) if options.delta is None else options.delta,
+        "strategy": options.strategy,
+        "observer": options.observer,
+        "l2": options.l2,
+        "row_norm": row_norm,
+        "released": options.released,
+    }
+    if options.task == "classification":
+        return CertifiedClassifier(**shared, classes=options.classes)
+    target_norm = options.target_norm
+    if target_norm is None:
+        if public is None:
+            raise InvalidInput("target_norm", "without public records, give the largest |label|")
+        target_norm = float(np.abs(public[1]).max())
+    return CertifiedRegressor(**shared, target_norm=target_norm)
+
+
+def _class_remedy(error: Exception) -> str:
+    absent = "not in the public label set" in str(error)
+    return "; name all labels with --classes" if absent else ""

@@ -1,0 +1,97 @@
+"""What lies where in a workspace, and how it stays whole.
+
+    ledger.sqlite                  what was asked and done; the truth
+    models/<sha256>.safetensors    the current model
+    certificates/<n>.json          written from the ledger
+    records/*.parquet              the records as given, without those that were forgotten
+    secret/<token>/                what the next request starts from; never leaves the house
+
+A request writes its files under new names, then one ledger transaction makes them current, then
+what is no longer current is deleted. Whoever is killed in between leaves the old state or the new
+one; `settled` sweeps up after them.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.core.whole_file import write_whole
+from expunge.ledger import Busy, Entries, Ledger, Model
+
+__all__ = ["PUBLIC_RECORDS", "Folder"]
+
+PUBLIC_RECORDS = "public.parquet"
+
+
+class Folder:
+    """A workspace's paths and ledger."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.ledger = Ledger(path / "ledger.sqlite")
+
+    @classmethod
+    def opened(cls, path: Path) -> "Folder":
+        """A workspace that is there, swept.
+
+        Raises:
+            InvalidInput: it is not.
+        """
+        if not (path / "ledger.sqlite").is_file():
+            raise InvalidInput(str(path), "not a workspace; make one with expunge fit")
+        folder = cls(path)
+        try:
+            with folder.ledger.writing() as entries:
+                folder.settle(entries)
+        except Busy:
+            pass  # whoever works on it will sweep
+        return folder
+
+    def model_file(self, sha256: str) -> Path:
+        return self.path / "models" / f"{sha256}.safetensors"
+
+    def certificate_file(self, number: int) -> Path:
+        return self.path / "certificates" / f"{number}.json"
+
+    def records_file(self, name: str) -> Path:
+        return self.path / "records" / name
+
+    def secret_folder(self, name: str) -> Path:
+        return self.path / "secret" / name
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Entries, Model]]:
+        """The ledger and the current model."""
+        with self.ledger.reading() as entries:
+            yield entries, current(entries)
+
+    def settle(self, entries: Entries) -> None:
+        """Delete what is not current; write the certificates that the ledger holds.
+
+        The caller is the only writer, so no file here is still being made.
+        """
+        model = current(entries)
+        keep = {
+            self.model_file(model.sha256),
+            self.records_file(model.records),
+            self.records_file(PUBLIC_RECORDS),
+            self.secret_folder(model.secret),
+        }
+        for number, document in entries.certificates().items():
+            file, content = self.certificate_file(number), (document + "\n").encode()
+            keep.add(file)
+            if not file.exists():
+                write_whole(file, content)
+        for kind in ("models", "certificates", "records", "secret"):
+            for found in (self.path / kind).iterdir():
+                if found not in keep:
+                    shutil.rmtree(found) if found.is_dir() else found.unlink()
+
+
+def current(entries: Entries) -> Model:
+    models = entries.models()
+    if not models:
+        raise InvalidInput("ledger.sqlite", "holds no model")
+    return models[-1]

@@ -1,0 +1,29 @@
+"""The current model as a head that predicts: weights from its file, the rest from the ledger.
+
+Predicting never opens a private record.
+"""
+
+import hashlib
+
+from safetensors import SafetensorError
+from safetensors.torch import load
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.ledger import Entries, Model
+from expunge.unlearning.linear_head import LinearHead
+from expunge.workspace.folder import Folder
+
+__all__ = ["head_of"]
+
+
+def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
+    """Raises: InvalidInput: the model's file is not the one that the ledger names."""
+    path = folder.model_file(model.sha256)
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != model.sha256:
+        raise InvalidInput(str(path), "is not the model that the ledger names; it was changed")
+    try:
+        theta = load(content)["theta"]
+    except (SafetensorError, KeyError) as error:
+        raise InvalidInput(str(path), f"not a model ({error})") from error
+    return LinearHead.of(theta, entries.setting("head"))

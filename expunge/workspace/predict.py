@@ -1,0 +1,62 @@
+"""`predict`: labels and probabilities for a table, by the current model."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from expunge.unlearning.linear_head import LinearHead
+from expunge.workspace.encoding import Encoding
+from expunge.workspace.folder import Folder
+from expunge.workspace.head import head_of
+from expunge.workspace.options import Options
+from expunge.workspace.tables import ids_of, read_table, write_table
+
+__all__ = ["predict"]
+
+BLOCK = 65_536
+
+
+def predict(
+    workspace: Path, file: Path, output: Path, *, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Write ids, `prediction` and one `probability_<class>` a class to a table.
+
+    Ids are those of the workspace's id column, or row numbers where the table has none.
+
+    Raises:
+        InvalidInput: a table that cannot be read, or lacks a column.
+    """
+    folder = Folder.opened(workspace)
+    with folder.reading() as (entries, model):
+        options = Options.of(entries.setting("options"))
+        encoding = Encoding.of(json.loads(entries.setting("encoding")))
+        head = head_of(folder, entries, model)
+    folder.ledger.close()
+    progress("reading")
+    table = read_table(file, text=[options.id, *encoding.categories])
+    if options.id in table.column_names:
+        ids = ids_of(file, table, options.id)
+    else:
+        ids = [str(row) for row in range(1, table.num_rows + 1)]
+    progress("predicting")
+    blocks = [
+        _predictions(head, encoding, file, table.slice(start, BLOCK), ids[start : start + BLOCK])
+        for start in range(0, table.num_rows, BLOCK)
+    ]
+    progress("writing")
+    write_table(pa.concat_tables(blocks).rename_columns({"id": options.id}), output)
+    return {"rows": table.num_rows, "model": {"sha256": model.sha256}, "output": str(output)}
+
+
+def _predictions(
+    head: LinearHead, encoding: Encoding, file: Path, table: pa.Table, ids: list[str]
+) -> pa.Table:
+    rows = encoding.encode(file, table)
+    columns: dict[str, Any] = {"id": ids, "prediction": head.predict(rows)}
+    if head.classes is not None:
+        for name, share in zip(head.classes, head.probabilities(rows).T, strict=True):
+            columns[f"probability_{name}"] = share
+    return pa.table(columns)

@@ -1,0 +1,50 @@
+"""`status`: what is there, what was asked, what is certified."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from expunge.accounting.certificate import parse_certificate
+from expunge.workspace.folder import Folder
+
+__all__ = ["status"]
+
+
+def status(workspace: Path) -> dict[str, Any]:
+    """As a document. The hash of a model without noise is for the operator's eyes only."""
+    folder = Folder.opened(workspace)
+    with folder.reading() as (entries, model):
+        counts, requests = entries.counts(), entries.requests()
+        document = entries.certificate_of(model)
+        options = json.loads(entries.setting("options"))
+    folder.ledger.close()
+    return {
+        "workspace": str(workspace),
+        "records": counts,
+        "requests": [
+            {
+                "request": one.number,
+                "name": one.name,
+                "state": one.state,
+                "received": one.received,
+                "records": len(one.records),
+            }
+            for one in requests
+        ],
+        "model": {"sha256": model.sha256, "number": model.number, "created": model.created},
+        "certificate": None if document is None else _summary(document),
+        "options": options,
+    }
+
+
+def _summary(document: str) -> dict[str, Any]:
+    certificate = parse_certificate(document)
+    return {
+        "epsilon": certificate.claim.epsilon,
+        "delta": certificate.claim.delta,
+        "strategy": certificate.strategy,
+        "bound": certificate.claim.bound,
+        "observer": certificate.observer,
+        "earlier_releases": certificate.earlier_releases,
+        "statement": certificate.claim.statement,
+    }

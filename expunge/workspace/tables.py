@@ -1,0 +1,123 @@
+"""Tables on disk: CSV or Parquet, plain or gzipped. Ids are text, exactly as written."""
+
+import csv
+import gzip
+import io
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.core.whole_file import write_whole
+
+__all__ = ["compute", "ids_of", "is_text", "read_ids", "read_table", "write_table"]
+
+compute: Any = (
+    pyarrow.compute
+)  # its functions are made when it loads, out of sight of type checkers
+KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+
+def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
+    """Args: text: Columns that hold text, whatever they look like; CSV guesses the others.
+
+    Raises:
+        InvalidInput: not such a table, an empty one, or one that repeats a column.
+    """
+    kind = _kind(path)
+    try:
+        content = _content(path)
+        if kind == "csv":
+            _check_header(path, content)
+            options = arrow_csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()))
+            table = arrow_csv.read_csv(io.BytesIO(content), convert_options=options)
+        else:
+            table = parquet.read_table(io.BytesIO(content))
+    except (pa.ArrowException, UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        raise InvalidInput(str(path), f"cannot be read ({_first_line(error)})") from error
+    repeated = [name for name in table.column_names if table.column_names.count(name) > 1]
+    if repeated:
+        raise InvalidInput(str(path), f"column {repeated[0]!r} is there twice")
+    if not table.num_rows:
+        raise InvalidInput(str(path), "no rows")
+    return table
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Whole or not at all."""
+    kind, buffer = _kind(path), io.BytesIO()
+    if kind == "csv":
+        arrow_csv.write_csv(table, buffer)
+    else:
+        parquet.write_table(table, buffer)
+    content = buffer.getvalue()
+    write_whole(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
+def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
+    """The id column, as text.
+
+    Raises:
+        InvalidInput: it is not there, empty somewhere, repeated, or of a type that is no id.
+    """
+    if column not in table.column_names:
+        raise InvalidInput(str(path), f"no column {column!r}; there are {_listed(table)}")
+    values = table[column]
+    if not (pa.types.is_integer(values.type) or is_text(values.type)):
+        raise InvalidInput(str(path), f"ids in {column!r} are {values.type}; use text or integers")
+    ids = values.cast(pa.string()).to_pylist()
+    seen: set[str] = set()
+    for row, one in enumerate(ids, start=1):
+        if one is None or not one.strip():
+            raise InvalidInput(str(path), f"row {row} has no id")
+        if one in seen:
+            raise InvalidInput(str(path), f"id {one!r} is there twice")
+        seen.add(one)
+    return ids
+
+
+def read_ids(text: str) -> list[str]:
+    """One id a line; empty lines do not count."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _kind(path: Path) -> str:
+    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() not in KINDS:
+        raise InvalidInput(str(path), "the name must end in .csv or .parquet, and maybe .gz")
+    return KINDS[suffix.lower()]
+
+
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def _check_header(path: Path, content: bytes) -> None:
+    """Columns that are there twice: Arrow would keep both."""
+    first = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    names = next(csv.reader(first), [])
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(str(path), f"column {name!r} is there twice")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Strings, also as a dictionary of them."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _listed(table: pa.Table) -> str:
+    return ", ".join(repr(name) for name in table.column_names[:20])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,71 @@
+"""`verify`: the certificate's numbers again, and that files and ledger say the same."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from expunge.accounting.certificate import Certificate, Difference, differences, parse_certificate
+from expunge.accounting.refusal import InvalidInput
+from expunge.workspace.folder import Folder
+
+__all__ = ["verify"]
+
+
+def verify(workspace: Path) -> dict[str, Any]:
+    """Every certificate recomputed from its own history; the current one held against the model.
+
+    Signatures come with the deletion desk: until then this finds accidents, not forgers.
+    """
+    folder = Folder.opened(workspace)
+    found: list[Difference] = []
+    with folder.reading() as (entries, model):
+        counts, documents = entries.counts(), entries.certificates()
+        current, pending = entries.certificate_of(model), entries.requests("pending")
+    folder.ledger.close()
+    found += _file_difference(folder.model_file(model.sha256), model.sha256)
+    for number, document in documents.items():
+        found += _certificate_differences(folder.certificate_file(number), document)
+    claim = None
+    if current is not None:
+        certificate = parse_certificate(current)
+        claim = certificate.claim.model_dump(mode="json")
+        found += _ledger_differences(certificate, model.sha256, counts["forgotten"])
+    return {
+        "valid": not found,
+        "first_difference": found[0].field if found else None,
+        "differences": [difference._asdict() for difference in found],
+        "claim": claim,
+        "certificates": len(documents),
+        "pending": len(pending),
+    }
+
+
+def _file_difference(path: Path, sha256: str) -> list[Difference]:
+    if not path.is_file():
+        return [Difference(str(path), "is missing")]
+    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+        return [Difference(str(path), "has another hash than the ledger says")]
+    return []
+
+
+def _certificate_differences(path: Path, document: str) -> list[Difference]:
+    """Of the file, which others may hold a copy of, and of what the ledger holds."""
+    try:
+        found = parse_certificate(path.read_text(encoding="utf-8"))
+        same = found.canonical() == document
+        problems = differences(found)
+    except (InvalidInput, OSError, UnicodeDecodeError) as error:
+        return [Difference(str(path), f"is no certificate ({error})")]
+    if not same and not problems:
+        problems = [Difference("certificate", "is not the one in the ledger")]
+    return [Difference(f"{path}: {one.field}", one.problem) for one in problems]
+
+
+def _ledger_differences(certificate: Certificate, sha256: str, gone: int) -> list[Difference]:
+    found = [Difference(one.field, one.problem) for one in differences(certificate)]
+    if certificate.model_sha256 not in (None, sha256):
+        found.append(Difference("model_sha256", "is not the current model's"))
+    if certificate.forgotten != gone:
+        problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
+        found.append(Difference("forgotten", problem))
+    return found

@@ -1,0 +1,149 @@
+"""`expunge fit`: two tables in, a workspace out; a refusal is one line and writes nothing."""
+
+import json
+
+import pytest
+
+from expunge.workspace.fit import fit as library
+from expunge.workspace.options import Options
+from tests.cli.test_main import expunge, spawn
+from tests.cli.workspaces import printed, refused, tables
+from tests.workspace.tables_made import (
+    DECLARED,
+    ledger_rows,
+    private_people,
+    write,
+    write_declared,
+)
+
+
+def test_fit_prints_the_status_of_what_it_made(tmp_path):
+    document = printed("fit", tmp_path / "workspace", *tables(tmp_path))
+    assert document["records"] == {"public": 120, "private": 150, "forgotten": 0}
+    assert document["certificate"] is None
+    assert document == printed("status", tmp_path / "workspace")
+
+
+def test_fit_tells_people_what_it_made(tmp_path):
+    outcome = expunge("fit", tmp_path / "workspace", *tables(tmp_path))
+    assert outcome.status == 0
+    assert "120 public, 150 private, 0 forgotten" in outcome.out
+    assert "no certificate yet" in outcome.out
+
+
+def test_every_option_reaches_the_workspace(tmp_path):
+    arguments = [*tables(tmp_path), "--epsilon", 0.5, "--delta", 1e-6, "--strategy", "langevin"]
+    arguments += ["--observer", "all", "--l2", 0.02, "--row-norm", 1.5, "--classes", "yes, no"]
+    arguments += ["--drop", "age", "--drop", "member", "--unreleased"]
+    stored = printed("fit", tmp_path / "workspace", *arguments)["options"]
+    assert stored == {
+        "id": "id",
+        "label": "label",
+        "epsilon": 0.5,
+        "delta": 1e-6,
+        "strategy": "langevin",
+        "observer": "all",
+        "l2": 0.02,
+        "row_norm": 1.5,
+        "classes": ["yes", "no"],
+        "drop": ["age", "member"],
+        "task": "classification",
+        "target_norm": None,
+        "released": False,
+    }
+
+
+def test_a_regression_is_asked_for(tmp_path):
+    people = private_people()
+    people["label"] = [float(row) for row in range(150)]
+    mine = write(tmp_path / "mine.csv", people)
+    encoding = write_declared(tmp_path / "encoding.json")
+    arguments = ["--private", mine, "--id", "id", "--label", "label", "--encoding", encoding]
+    regression = [*arguments, "--task", "regression"]
+    assert "target_norm" in refused("fit", tmp_path / "workspace", *regression)
+    document = printed("fit", tmp_path / "workspace", *regression, "--target-norm", 200)
+    assert document["options"]["task"] == "regression"
+
+
+def test_columns_are_declared_by_a_file(tmp_path):
+    arguments = tables(tmp_path)
+    del arguments[2:4]
+    complaint = refused("fit", tmp_path / "workspace", *arguments)
+    assert "'age', 'colour', 'member'" in complaint
+    assert "--encoding" in complaint
+    arguments += ["--encoding", write_declared(tmp_path / "encoding.json")]
+    assert printed("fit", tmp_path / "workspace", *arguments)["records"]["public"] == 0
+    stored = dict(ledger_rows(tmp_path / "workspace")["settings"])
+    assert json.loads(stored["encoding"]) == DECLARED
+
+
+def test_a_class_that_no_public_record_has_is_refused_with_the_option_to_use(tmp_path):
+    arguments = tables(tmp_path)
+    people = private_people()
+    people["label"][0] = "maybe"
+    write(tmp_path / "private.csv", people)
+    complaint = refused("fit", tmp_path / "workspace", *arguments)
+    assert "maybe" in complaint
+    assert "--classes" in complaint
+    assert printed("fit", tmp_path / "workspace", *arguments, "--classes", "yes,no,maybe")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (["--private", "none.csv"], "none.csv"),
+        (["--public", "none.parquet"], "none.parquet"),
+        (["--private", "table.xls"], "must end in .csv or .parquet"),
+        (["--encoding", "none.json"], "none.json"),
+        (["--id", "nobody"], "'nobody'"),
+        (["--label", "nothing"], "'nothing'"),
+        (["--drop", "nothing"], "'nothing'"),
+        (["--epsilon", "0"], "epsilon"),
+        (["--epsilon", "nan"], "epsilon"),
+        (["--epsilon", "x"], "--epsilon"),
+        (["--delta", "2"], "delta"),
+        (["--l2", "-1"], "l2"),
+        (["--row-norm", "big"], "row_norm"),
+        (["--row-norm", "-1"], "row_norm"),
+        (["--strategy", "hope"], "'hope'"),
+        (["--observer", "nobody"], "--observer"),
+        (["--task", "clustering"], "--task"),
+        (["--task", "regression"], "not numbers"),
+        (["--classes", "yes"], "--classes"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_it_and_nothing_is_written(tmp_path, change, named):
+    arguments = tables(tmp_path)
+    before = {path.name for path in tmp_path.iterdir()}
+    assert named in refused("fit", tmp_path / "workspace", *arguments, *change)
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("missing", ["--private", "--id", "--label"])
+def test_what_must_be_said_is_asked_for(tmp_path, missing):
+    arguments = tables(tmp_path)
+    place = arguments.index(missing)
+    del arguments[place : place + 2]
+    assert missing in refused("fit", tmp_path / "workspace", *arguments)
+
+
+def test_what_is_there_is_not_overwritten(tmp_path):
+    arguments = tables(tmp_path)
+    assert "is there already" in refused("fit", tmp_path, *arguments)
+    assert "is there already" in refused("fit", tmp_path / "public.csv", *arguments)
+
+
+def test_the_library_and_the_command_make_the_same(tmp_path):
+    first = printed("fit", tmp_path / "workspace", *tables(tmp_path))
+    mine, theirs = tmp_path / "private.csv", tmp_path / "public.csv"
+    second = library(tmp_path / "other", mine, theirs, Options(id="id", label="label"))
+    assert first["options"] == second["options"]
+    assert first["model"]["sha256"] == second["model"]["sha256"]  # no noise before a deletion
+
+
+def test_the_installed_command_prints_one_document_and_nothing_else(tmp_path):
+    done = spawn("fit", tmp_path / "workspace", *tables(tmp_path), "--json")
+    assert done.returncode == 0
+    assert done.stderr.strip() == b""
+    assert json.loads(done.stdout)["records"]["private"] == 150

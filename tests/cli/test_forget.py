@@ -1,0 +1,109 @@
+"""`expunge forget`: ids as arguments, in a file or from standard input."""
+
+import sqlite3
+
+import pytest
+
+from expunge.ledger import ledger
+from tests.cli.test_main import expunge
+from tests.cli.workspaces import made, printed, refused
+from tests.workspace.tables_made import change_ledger, everything_in
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return made(tmp_path)
+
+
+def test_ids_may_be_arguments(workspace):
+    document = printed("forget", workspace, "00003", "00004")
+    assert document["records"] == {"public": 120, "private": 148, "forgotten": 2}
+    assert document["honoured"] == ["request 1"]
+    assert document["certificate"]["epsilon"] <= 1
+
+
+def test_ids_may_stand_in_a_file_one_a_line_and_beside_arguments(workspace, tmp_path):
+    (tmp_path / "ids.txt").write_text("00003\r\n\n 00004 \n")
+    document = printed("forget", workspace, "00005", "--ids", tmp_path / "ids.txt")
+    assert document["records"]["forgotten"] == 3
+
+
+def test_ids_may_come_from_standard_input(workspace):
+    document = printed("forget", workspace, "--ids", "-", stdin="00003\n00004\n")
+    assert document["records"]["forgotten"] == 2
+
+
+def test_a_request_may_have_a_name(workspace):
+    document = printed("forget", workspace, "00003", "--name", "ticket 7")
+    assert document["honoured"] == ["ticket 7"]
+    assert document["requests"][0]["name"] == "ticket 7"
+
+
+def test_people_read_what_was_certified(workspace):
+    outcome = expunge("forget", workspace, "00003")
+    assert outcome.status == 0
+    assert "request 1: 1 records, honoured" in outcome.out
+    assert "EARLIER RELEASES NOT COVERED." in outcome.out
+    assert "strategy residual, bound shift" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["nobody"], "'nobody' is unknown"),
+        (["3"], "'3' is unknown"),
+        (["90003"], "'90003' is public"),
+        (["00001"], "'00001' is already forgotten"),
+        (["00003", "00003"], "'00003' is given twice"),
+        (["00003", "--ids", "-"], "'00003' is given twice"),
+        (["00004", "nobody"], "'nobody' is unknown"),
+        (["00004", "--name", "request 1"], "'request 1' is taken"),
+        (["--ids", "none.txt"], "none.txt"),
+        ([], "no request is pending"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_it_and_nothing_is_recorded(workspace, arguments, named):
+    printed("forget", workspace, "00001")
+    before = everything_in(workspace)
+    assert named in refused("forget", workspace, *arguments, stdin="00003\n")
+    assert everything_in(workspace) == before
+
+
+def test_an_id_that_is_pending_is_refused_and_then_honoured_without_ids(workspace):
+    change_ledger(workspace, "INSERT INTO requests VALUES (1, 'old', '2026-01-01', 'pending')")
+    change_ledger(workspace, "INSERT INTO requested VALUES (1, '00003')")
+    before = everything_in(workspace)
+    assert "'00003' is already in request 1" in refused("forget", workspace, "00003")
+    assert everything_in(workspace) == before
+    assert "PENDING" in expunge("status", workspace).out
+    assert printed("forget", workspace)["honoured"] == ["old"]
+
+
+def test_a_file_without_ids_is_refused(workspace, tmp_path):
+    (tmp_path / "ids.txt").write_text("\n \n")
+    assert "no ids in it" in refused("forget", workspace, "--ids", tmp_path / "ids.txt")
+    (tmp_path / "ids.txt").write_bytes(b"\xff\xfe")
+    assert "not UTF-8" in refused("forget", workspace, "--ids", tmp_path / "ids.txt")
+
+
+def test_what_is_no_workspace_is_refused(tmp_path):
+    assert "not a workspace" in refused("forget", tmp_path, "00003")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_while_another_process_works_there_is_one_line_and_readers_go_on(workspace, monkeypatch):
+    monkeypatch.setattr(ledger, "_prepare", impatient)
+    other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert "another process is working" in refused("forget", workspace, "00003")
+    assert printed("status", workspace)["requests"] == []
+    output = workspace.parent / "out.csv"
+    assert printed("predict", workspace, workspace.parent / "public.csv", "--output", output)
+    other.close()
+
+
+def impatient(connection, _):
+    connection.isolation_level = None
+    for line in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=1"):
+        connection.execute(f"PRAGMA {line}")

@@ -1,0 +1,39 @@
+"""Stages are for people at a terminal: nobody else hears of them, and stdout never does."""
+
+import contextlib
+import io
+import sys
+
+import pytest
+
+from expunge.cli.progress import stages
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(stream):
+        with stages("fit") as progress:
+            progress("reading")
+            progress("learning")
+        print("done", file=sys.stderr)
+    assert out.getvalue() == ""
+    return stream.getvalue()
+
+
+def test_a_terminal_shows_the_stage(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    assert "fit: learning" in shown(Terminal())
+
+
+def test_a_file_or_a_pipe_hears_of_no_stage():
+    assert shown(io.StringIO()).strip() == "done"
+
+
+def test_an_exception_passes_through():
+    with pytest.raises(KeyboardInterrupt), stages("fit"):
+        raise KeyboardInterrupt

@@ -1,0 +1,60 @@
+"""`expunge status`: the same document for programs and a page for people."""
+
+import pytest
+
+from expunge.workspace.status import status
+from tests.cli.test_main import expunge
+from tests.cli.workspaces import made, printed, refused
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return made(tmp_path)
+
+
+def test_the_document_has_the_promised_keys(workspace):
+    expunge("forget", workspace, "00003")
+    document = printed("status", workspace)
+    assert document == status(workspace)
+    assert document["records"] == {"public": 120, "private": 149, "forgotten": 1}
+    assert document["requests"][0]["state"] == "honoured"
+    assert len(document["model"]["sha256"]) == 64
+    certificate = document["certificate"]
+    assert {"epsilon", "delta", "strategy", "bound"} <= set(certificate)
+    assert (certificate["strategy"], certificate["bound"]) == ("residual", "shift")
+
+
+def test_people_read_the_same(workspace):
+    expunge("forget", workspace, "00003")
+    outcome = expunge("status", workspace)
+    assert outcome.status == 0
+    assert outcome.err == ""
+    for line in (
+        str(workspace),
+        "records: 120 public, 149 private, 1 forgotten",
+        "request 1: 1 records, honoured",
+        "EARLIER RELEASES NOT COVERED.",
+        "strategy residual, bound shift",
+    ):
+        assert line in outcome.out
+
+
+def test_long_paths_are_not_broken_over_lines(tmp_path):
+    deep = tmp_path / ("a" * 90)
+    deep.mkdir()
+    workspace = made(deep)
+    assert f"{workspace}\n" in expunge("status", workspace).out
+
+
+@pytest.mark.parametrize("kind", ["absent", "empty", "text"])
+def test_what_is_no_workspace_is_refused_in_one_line(tmp_path, kind):
+    path = tmp_path / "workspace"
+    if kind != "absent":
+        path.mkdir()
+    if kind == "text":
+        (path / "ledger.sqlite").write_text("no database, however long this text may be" * 99)
+    assert str(path) in refused("status", path)
+
+
+def test_a_workspace_must_be_named():
+    assert "workspace" in expunge("status").complaint.lower()

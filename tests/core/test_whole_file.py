@@ -1,0 +1,43 @@
+"""Files appear whole or not at all."""
+
+import os
+
+import pytest
+
+from expunge.core.whole_file import sync, write_whole
+
+
+def test_a_written_file_is_whole_and_alone(tmp_path):
+    file = tmp_path / "out.json"
+    write_whole(file, b"first")
+    write_whole(file, b"second")
+    assert file.read_bytes() == b"second"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_failed_write_leaves_no_trace_and_keeps_what_was_there(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="is a folder"):
+        write_whole(tmp_path / "folder", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "missing" / "out.json", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_write_that_is_interrupted_before_the_rename_keeps_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "out.json"
+    write_whole(file, b"first")
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(file, b"second")
+    assert file.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_files_and_folders_can_be_synced_and_missing_ones_are_named(tmp_path):
+    (tmp_path / "file").write_bytes(b"content")
+    sync(tmp_path / "file")
+    sync(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        sync(tmp_path / "missing")

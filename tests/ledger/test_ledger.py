@@ -1,0 +1,204 @@
+"""The ledger: a block happens whole or not at all, and one process writes at a time."""
+
+import sqlite3
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.ledger import Busy, Ledger
+from expunge.ledger import ledger as module
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger(tmp_path / "ledger.sqlite")
+    made.create()
+    with made.writing() as entries:
+        entries.add_records(["p1", "p2"], "public")
+        entries.add_records([f"r{i}" for i in range(9)], "private")
+        entries.add_model(sha256="a", secret="s1", records_file="f1", evaluation="{}")
+    yield made
+    made.close()
+
+
+def rows(ledger):
+    """Every row, read without the code under test."""
+    connection = sqlite3.connect(ledger.where)
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    tables = [name for name in names if not name.startswith(("sqlite_", "requested_by"))]
+    found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+    connection.close()
+    return found
+
+
+def test_counts_follow_roles_and_requests(ledger):
+    with ledger.writing() as entries:
+        assert entries.counts() == {"public": 2, "private": 9, "forgotten": 0}
+        request = entries.add_request(["r1", "r2"])
+        assert entries.counts() == {"public": 2, "private": 9, "forgotten": 0}
+        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=request)
+        assert entries.counts() == {"public": 2, "private": 7, "forgotten": 2}
+
+
+def test_settings_come_back_and_are_written_once(ledger):
+    with ledger.writing() as entries:
+        entries.set("options", "{}")
+    with ledger.reading() as entries:
+        assert entries.setting("options") == "{}"
+        with pytest.raises(KeyError, match="encoding"):
+            entries.setting("encoding")
+    with pytest.raises(IntegrityError), ledger.writing() as entries:
+        entries.set("options", "[]")
+
+
+def test_requests_are_numbered_named_and_listed_in_order(ledger):
+    with ledger.writing() as entries:
+        first = entries.add_request(["r5", "r1"])
+        second = entries.add_request(["r2"], "ticket 7")
+    assert (first.number, first.name, first.state) == (1, "request 1", "pending")
+    assert (second.number, second.name) == (2, "ticket 7")
+    with ledger.reading() as entries:
+        found = entries.requests()
+        assert [one.name for one in found] == ["request 1", "ticket 7"]
+        assert found[0].records == ("r1", "r5")
+        assert entries.requests("honoured") == []
+        assert entries.requests("pending") == found
+
+
+def test_a_model_that_honours_a_request_closes_it_and_its_records_leave(ledger):
+    with ledger.writing() as entries:
+        request = entries.add_request(["r1"])
+        other = entries.add_request(["r2"])
+        model = entries.add_model(
+            sha256="b", secret="s2", records_file="f2", honours=request, certificate="{}"
+        )
+    with ledger.reading() as entries:
+        assert [one.state for one in entries.requests()] == ["honoured", "pending"]
+        assert entries.requests("pending") == [other]
+        assert entries.models()[-1] == model
+        assert (model.number, model.request) == (2, 1)
+        assert entries.certificates() == {1: "{}"}
+        assert entries.certificate_of(model) == "{}"
+        assert entries.certificate_of(entries.models()[0]) is None
+
+
+def test_evaluations_of_earlier_models_can_be_erased(ledger):
+    with ledger.writing() as entries:
+        model = entries.add_model(sha256="b", secret="s2", records_file="f2", evaluation="[]")
+        entries.forget_evaluations(model)
+        assert [one.evaluation for one in entries.models()] == [None, "[]"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "complaint"),
+    [
+        ([], "none given"),
+        (["r1", "r1"], "'r1' is given twice"),
+        (["r1", "nobody"], "'nobody' is unknown"),
+        (["p1"], "'p1' is public; only private records"),
+        (["r8"], "'r8' is already forgotten"),
+        (["r7"], "'r7' is already in request 2, which is pending"),
+        (["R1"], "'R1' is unknown"),
+        (["r1' OR '1'='1"], "is unknown"),
+    ],
+)
+def test_an_id_that_cannot_leave_is_named_and_nothing_is_written(ledger, ids, complaint):
+    with ledger.writing() as entries:
+        done = entries.add_request(["r8"])
+        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=done)
+        entries.add_request(["r7"])
+    before = rows(ledger)
+    with pytest.raises(InvalidInput, match=complaint), ledger.writing() as entries:
+        entries.add_request(ids)
+    assert rows(ledger) == before
+
+
+def test_a_name_is_taken_once(ledger):
+    with ledger.writing() as entries:
+        entries.add_request(["r1"], "mine")
+    with pytest.raises(InvalidInput, match="'mine' is taken"), ledger.writing() as entries:
+        entries.add_request(["r2"], "mine")
+
+
+def test_more_ids_than_one_query_takes(ledger, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK", 2)
+    with ledger.writing() as entries:
+        request = entries.add_request([f"r{i}" for i in range(9)])
+        assert len(request.records) == 9
+    with pytest.raises(InvalidInput, match="'r6' is already in"), ledger.writing() as entries:
+        entries.add_request(["r6"])
+
+
+def test_an_exception_undoes_the_whole_block(ledger):
+    def interrupted():
+        with ledger.writing() as entries:
+            request = entries.add_request(["r1"])
+            entries.add_model(sha256="b", secret="s2", records_file="f2", honours=request)
+            raise KeyboardInterrupt
+
+    before = rows(ledger)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert rows(ledger) == before
+
+
+def test_a_second_writer_is_told_and_readers_see_what_was_there(ledger, monkeypatch):
+    monkeypatch.setattr(module, "_prepare", impatient)
+    other = Ledger(ledger.where)
+    with ledger.writing() as entries:
+        entries.add_request(["r1"])
+        with pytest.raises(Busy, match="another process is working"), other.writing():
+            pass
+        with other.reading() as seen:
+            assert seen.requests() == []
+    with other.reading() as seen:
+        assert len(seen.requests()) == 1
+    other.close()
+
+
+def impatient(connection, _):
+    connection.isolation_level = None
+    for line in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=1"):
+        connection.execute(f"PRAGMA {line}")
+
+
+def test_a_view_does_not_change_while_it_is_looked_at(ledger):
+    other = Ledger(ledger.where)
+    with other.reading() as seen:
+        assert seen.requests() == []
+        with ledger.writing() as entries:
+            entries.add_request(["r1"])
+        assert seen.requests() == []
+    other.close()
+
+
+def test_a_commit_waits_for_the_disk(ledger):
+    with ledger.reading() as entries:
+        lines = ("journal_mode", "synchronous", "foreign_keys")
+        found = [entries._connection.exec_driver_sql(f"PRAGMA {line}").scalar() for line in lines]
+    assert found == ["wal", 2, 1]
+
+
+def test_a_certificate_needs_its_model(ledger):
+    with pytest.raises(IntegrityError), ledger.writing() as entries:
+        entries._connection.exec_driver_sql("INSERT INTO certificates VALUES (1, 99, '{}')")
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no database at all " * 99])
+def test_what_is_no_ledger_is_refused(tmp_path, content):
+    (tmp_path / "ledger.sqlite").write_bytes(content)
+    other = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(InvalidInput, match="not a ledger"), other.reading() as entries:
+        entries.models()
+    other.close()
+
+
+def test_a_url_does_as_well_as_a_path(tmp_path):
+    made = Ledger(f"sqlite:///{tmp_path}/by_url.sqlite")
+    made.create()
+    with made.writing() as entries:
+        entries.add_records(["r1"], "private")
+    made.close()
+    with Ledger(tmp_path / "by_url.sqlite").reading() as entries:
+        assert entries.counts()["private"] == 1

@@ -1,0 +1,20 @@
+"""A claim and evaluations as JSON, for figures."""
+
+CLAIM = {
+    "epsilon": 1.0,
+    "delta": 1e-5,
+    "bound": "shift",
+    "mu": 0.24,
+    "renyi": None,
+    "vacuous": False,
+    "statement": ["Whoever sees the final model cannot tell."],
+}
+EVALUATIONS = [
+    {"name": name, "records": 9, "labels": ["a", "b"], "confusion": [[4, 1], [0, 4]], "accuracy": a}
+    for name, a in (("before", 8 / 9), ("after", 7 / 9))
+]
+STRATEGIES = [
+    {"name": "residual", "steps": 16, "release_noise_std": 1e-6, "excluded": None},
+    {"name": "retrain", "steps": 24, "release_noise_std": 0.0, "excluded": None},
+    {"name": "langevin", "steps": None, "release_noise_std": None, "excluded": "too noisy"},
+]

@@ -1,0 +1,90 @@
+"""The report: one file, honest in its first cards, whatever the certificate says."""
+
+import json
+
+import pytest
+
+from expunge.accounting import Assumptions
+from expunge.accounting.certificate import issue
+from expunge.accounting.history import learn_unlearn
+from expunge.report.page import page
+from tests.report.claims import EVALUATIONS, STRATEGIES
+
+
+def certificate(**more):
+    loss = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
+    history = learn_unlearn(
+        learn_steps=100, unlearn_steps=20, step_size=1.0, sigma=0.5, samples=100, forgotten=3
+    )
+    found = issue(loss, history, delta=1e-5, **more)
+    return json.loads(found.canonical())
+
+
+def document(**more):
+    return {
+        "title": "A title",
+        "data": "Some data.",
+        "records": {"public": 10, "private": 87, "forgotten": 3},
+        "certificate": certificate(),
+        "strategies": STRATEGIES,
+        "retraining": "About 24 passes.",
+        "evaluations": EVALUATIONS,
+        "evaluated_on": "On the public records.",
+        "trade_offs": None,
+    } | more
+
+
+def first_screen(text):
+    return text[text.index("<main>") : text.index("<section>")]
+
+
+def test_the_first_cards_say_who_could_still_learn_what_and_what_retraining_costs():
+    screen = first_screen(page(document()))
+    assert "Observer: final" in screen
+    assert "About 24 passes." in screen
+    assert "3 forgotten" in " ".join(screen.split())
+
+
+def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
+    uncovered = page(document(certificate=certificate(uncovered_releases=True)))
+    assert "EARLIER RELEASES NOT COVERED" in first_screen(uncovered)
+    assert "kept a model from before the deletion" in first_screen(uncovered)
+    assert "kept a model from before" not in first_screen(page(document()))
+
+
+def test_assumed_constants_are_marked():
+    text = page(document())
+    assert '<span class="mark assumed">assumed</span>' in text
+
+
+def test_before_any_deletion_nothing_is_claimed():
+    text = page(document(certificate=None, trade_offs=None))
+    assert "no record has been deleted" in text
+    assert "trained on every private record" in text
+    assert "<pre" not in text
+
+
+def test_names_from_tables_are_escaped():
+    text = page(document(title="<script>alert(1)</script>", data="<b>"))
+    assert "<script>" not in text
+    assert "&lt;b&gt;" in text
+
+
+def test_a_regression_shows_its_error():
+    scores = [{"name": "after", "records": 5, "root_mean_square_error": 0.25}]
+    text = page(document(evaluations=scores))
+    assert "0.25" in text
+    assert "root mean square error" in text
+
+
+def test_it_refers_to_nothing_outside():
+    text = page(document())
+    assert "http" not in text
+    assert "<link" not in text
+
+
+def test_a_missing_field_is_an_error_and_not_a_gap():
+    incomplete = document()
+    incomplete.pop("retraining")
+    with pytest.raises(Exception, match="retraining"):
+        page(incomplete)

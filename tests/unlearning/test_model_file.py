@@ -1,0 +1,27 @@
+"""A model's file: its bytes are a function of the weights, and its hash is the certificate's."""
+
+import hashlib
+
+import torch
+from safetensors.torch import load
+
+from expunge.unlearning.model_file import model_bytes, model_sha256
+
+THETA = torch.arange(12, dtype=torch.float64).reshape(3, 4) / 7
+
+
+def test_the_file_holds_the_weights_exactly():
+    assert torch.equal(load(model_bytes(THETA))["theta"], THETA)
+
+
+def test_equal_weights_make_equal_files_however_they_lie_in_memory():
+    turned = THETA.T.contiguous().T
+    assert not turned.is_contiguous()
+    assert model_bytes(turned) == model_bytes(THETA)
+
+
+def test_the_hash_is_that_of_the_file_and_changes_with_the_last_bit():
+    assert model_sha256(THETA) == hashlib.sha256(model_bytes(THETA)).hexdigest()
+    moved = THETA.clone()
+    moved[2, 3] = torch.nextafter(moved[2, 3], torch.tensor(10.0).double())
+    assert model_sha256(moved) != model_sha256(THETA)

@@ -1,0 +1,58 @@
+"""The head that predicts is the model that the ledger names, and no other."""
+
+import hashlib
+
+import pytest
+import torch
+from safetensors.torch import save
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.unlearning.files import load
+from expunge.workspace.folder import Folder
+from expunge.workspace.head import head_of
+from tests.workspace.tables_made import change_ledger, usual
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return usual(tmp_path)
+
+
+def head(workspace):
+    folder = Folder(workspace)
+    with folder.reading() as (entries, model):
+        return head_of(folder, entries, model)
+
+
+def test_the_head_is_the_estimators(workspace):
+    (secret,) = (workspace / "secret").iterdir()
+    estimator, found = load(secret), head(workspace)
+    assert torch.equal(found.theta, estimator._outcome.theta)
+    assert found.loss == estimator._job.loss
+    assert found.classes is not None
+    assert found.classes.tolist() == ["no", "yes"]
+
+
+def test_no_private_record_is_opened(workspace):
+    for folder in ("secret", "records"):
+        (workspace / folder).rename(workspace / f"no {folder}")
+    assert head(workspace).classes is not None
+
+
+@pytest.mark.parametrize("place", [0, 9, 60, -1])
+def test_a_changed_model_does_not_predict(workspace, place):
+    (file,) = (workspace / "models").iterdir()
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(InvalidInput, match="is not the model that the ledger names"):
+        head(workspace)
+
+
+@pytest.mark.parametrize("content", [b"no tensors", save({"phi": torch.zeros(2)})])
+def test_what_is_no_model_is_refused_even_under_its_own_hash(workspace, content):
+    sha256 = hashlib.sha256(content).hexdigest()
+    (workspace / f"models/{sha256}.safetensors").write_bytes(content)
+    change_ledger(workspace, "UPDATE models SET sha256 = ?", sha256)
+    with pytest.raises(InvalidInput, match="not a model"):
+        head(workspace)

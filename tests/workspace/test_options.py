@@ -1,0 +1,34 @@
+"""Options come back from the ledger as they went in."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.workspace.options import Options, row_norm_of
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(id="id", label="y"),
+        Options(id="id", label="y", classes=("a", "b"), drop=("c",), row_norm=1.5, delta=1e-6),
+        Options(id="ü", label="y", task="regression", target_norm=3.0, released=False),
+    ],
+)
+def test_options_survive_the_ledger(options):
+    assert Options.of(json.dumps(asdict(options))) == options
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [(None, None), ("public", "public"), ("2", 2.0), ("1e-3", 0.001)]
+)
+def test_a_row_norm_is_a_number_or_public(text, value):
+    assert row_norm_of(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "private", "1,5"])
+def test_any_other_row_norm_is_refused(text):
+    with pytest.raises(InvalidInput, match="row_norm: "):
+        row_norm_of(text)

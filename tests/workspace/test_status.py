@@ -1,0 +1,52 @@
+"""Status: what is there, what was asked, what is certified."""
+
+import hashlib
+import json
+
+from expunge.workspace.forget import forget
+from expunge.workspace.status import status
+from tests.workspace.tables_made import DECLARED, everything_in, fitted, usual
+
+
+def test_before_a_deletion_nothing_is_certified(tmp_path):
+    workspace = usual(tmp_path)
+    document = status(workspace)
+    assert set(document) == {"workspace", "records", "requests", "model", "certificate", "options"}
+    assert document["records"] == {"public": 120, "private": 150, "forgotten": 0}
+    assert document["requests"] == []
+    assert document["certificate"] is None
+    assert document["options"]["epsilon"] == 1
+
+
+def test_after_a_deletion_request_model_and_certificate_agree(tmp_path):
+    workspace = fitted(tmp_path, epsilon=0.5, delta=1e-6, strategy="retrain")
+    forget(workspace, ["00003", "00004"], name="ticket 7")
+    document = status(workspace)
+    assert document["records"] == {"public": 120, "private": 148, "forgotten": 2}
+    (request,) = document["requests"]
+    assert set(request) == {"request", "name", "state", "received", "records"}
+    assert (request["name"], request["state"], request["records"]) == ("ticket 7", "honoured", 2)
+    certificate = document["certificate"]
+    assert {"epsilon", "delta", "strategy", "bound"} <= set(certificate)
+    assert certificate["epsilon"] <= 0.5
+    assert certificate["delta"] == 1e-6
+    assert certificate["strategy"] == "retrain"
+    (file,) = (workspace / "models").iterdir()
+    assert document["model"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    stored = json.loads((workspace / "certificates/1.json").read_text())
+    assert certificate["epsilon"] == stored["claim"]["epsilon"]
+    assert certificate["bound"] == stored["claim"]["bound"]
+
+
+def test_a_look_changes_nothing(tmp_path):
+    workspace = fitted(tmp_path, without_public=True, declare=DECLARED)
+    before = everything_in(workspace)
+    assert status(workspace) == status(workspace)
+    assert everything_in(workspace) == before
+
+
+def test_it_is_json(tmp_path):
+    workspace = usual(tmp_path)
+    forget(workspace, ["00003"])
+    document = status(workspace)
+    assert json.loads(json.dumps(document, allow_nan=False)) == document

@@ -1,0 +1,134 @@
+"""Verifying: whatever was changed is named."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from expunge.workspace.forget import forget
+from expunge.workspace.verify import verify
+from tests.workspace.tables_made import change_ledger, everything_in, ledger_rows, usual
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return usual(tmp_path)
+
+
+@pytest.fixture
+def certified(workspace):
+    forget(workspace, ["00003"], name="first")
+    forget(workspace, ["00004"], name="second")
+    return workspace
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_fitted_workspace_is_valid_and_claims_nothing(workspace):
+    assert verify(workspace) == {
+        "valid": True,
+        "first_difference": None,
+        "differences": [],
+        "claim": None,
+        "certificates": 0,
+        "pending": 0,
+    }
+
+
+def test_a_workspace_that_forgot_is_valid_and_says_what_is_claimed(certified):
+    before = everything_in(certified)
+    found = verify(certified)
+    assert found["valid"]
+    assert found["certificates"] == 2
+    stored = json.loads((certified / "certificates/2.json").read_text())
+    assert found["claim"]["epsilon"] == stored["claim"]["epsilon"]
+    assert everything_in(certified) == before
+
+
+@pytest.mark.parametrize("place", [0, 8, 40, 100, -1])
+def test_one_altered_byte_of_the_model_is_named(certified, place):
+    (file,) = (certified / "models").iterdir()
+    flip(file, place)
+    found = verify(certified)
+    assert not found["valid"]
+    assert found["first_difference"] == str(file)
+    assert "another hash" in found["differences"][0]["problem"]
+
+
+def test_a_missing_model_is_named(certified):
+    (file,) = (certified / "models").iterdir()
+    file.unlink()
+    assert verify(certified)["first_difference"] == str(file)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_any_altered_byte_of_a_certificate_file_is_named(certified, number):
+    file = certified / f"certificates/{number}.json"
+    content = file.read_bytes()
+    for place in range(0, len(content) - 1, 97):
+        flip(file, place)
+        found = verify(certified)
+        assert not found["valid"], content[place - 20 : place + 20]
+        assert found["first_difference"].startswith(str(file))
+        file.write_bytes(content)
+    assert verify(certified)["valid"]
+
+
+def test_a_certificate_of_another_workspace_is_noticed(certified, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = usual(tmp_path / "other")
+    forget(other, ["00003"], name="first")
+    shutil.copy(other / "certificates/1.json", certified / "certificates/1.json")
+    found = verify(certified)
+    assert found["first_difference"] == f"{certified}/certificates/1.json: certificate"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("claim", "epsilon"), 0.001),
+        (("forgotten",), 77),
+        (("requests",), ["first", "third"]),
+        (("strategy",), "retrain"),
+        (("model_sha256",), "0" * 64),
+    ],
+)
+def test_an_altered_certificate_in_the_ledger_is_noticed(certified, number, path, value):
+    document = json.loads(dict(row[::2] for row in ledger_rows(certified)["certificates"])[number])
+    inner = document
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    change_ledger(certified, "UPDATE certificates SET document = ? WHERE number = ?", text, number)
+    found = verify(certified)
+    assert not found["valid"]
+    assert f"{number}.json" in found["first_difference"]
+
+
+def test_a_model_that_the_certificate_is_not_about_is_named(certified):
+    (file,) = (certified / "models").iterdir()
+    content = file.read_bytes()[:-1] + b"\0"
+    sha256 = hashlib.sha256(content).hexdigest()
+    (certified / f"models/{sha256}.safetensors").write_bytes(content)
+    change_ledger(certified, "UPDATE models SET sha256 = ? WHERE number = 3", sha256)
+    found = verify(certified)
+    assert found["first_difference"] == "model_sha256"
+
+
+def test_a_record_that_came_back_is_noticed(certified):
+    change_ledger(certified, "UPDATE records SET forgotten_by = NULL WHERE id = '00003'")
+    assert verify(certified)["first_difference"] == "forgotten"
+
+
+def test_pending_requests_are_counted(workspace):
+    change_ledger(workspace, "INSERT INTO requests VALUES (1, 'request 1', '', 'pending')")
+    found = verify(workspace)
+    assert found["valid"]
+    assert found["pending"] == 1
