@@ -1,0 +1,10 @@
+"""Rényi divergences from samples of models: estimates with intervals, never certificates.
+
+The direction is always D_order(of || against); the paper's figures are of=retrained,
+against=unlearned.
+"""
+
+from expunge.divergence.estimate import Estimate
+from expunge.divergence.rule import renyi_estimate
+
+__all__ = ["Estimate", "renyi_estimate"]
