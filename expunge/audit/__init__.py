@@ -1,0 +1,10 @@
+"""Attacks that can contradict a certificate: lower bounds with a stated confidence, never more.
+
+An audit that finds nothing proves nothing. Every result says what it could have shown at most, and
+how many models it would have needed.
+"""
+
+from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound
+from expunge.audit.ulira import Ulira, ulira
+
+__all__ = ["EpsilonLowerBound", "Ulira", "epsilon_lower_bound", "ulira"]

@@ -1,0 +1,198 @@
+"""What an attack proves: a lower bound on epsilon, at a stated confidence.
+
+    epsilon >= log( (power - delta) / alarm )                     from any test
+    mu      >= Phi^-1(power) - Phi^-1(alarm)                      against a Gaussian claim
+
+Power and alarm are Clopper-Pearson limits at (1 + level)/2 each, on scores that had no part in
+choosing the test: its threshold and direction come from the first half, the counts from the second.
+Both laws take both roles, because a claim holds in both directions.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.stats import binom, norm
+
+from expunge.accounting.conversions import epsilon_from_gdp
+from expunge.audit.rates import at_least, at_most
+
+__all__ = ["EpsilonLowerBound", "ceiling", "epsilon_lower_bound", "models_needed"]
+
+Method = Literal["any test", "gaussian"]
+THRESHOLDS = 200  # tried on the first half
+
+
+@dataclass(frozen=True)
+class EpsilonLowerBound:
+    """Args:
+    value: epsilon is above it at confidence `level`; 0 where nothing was shown.
+    mu: The same for a Gaussian claim; 0 where nothing was shown.
+    power, alarm: Counted on the second half.
+    ceiling: What a perfect attack on as many models could have shown.
+    """
+
+    value: float
+    mu: float
+    method: Method
+    power: float
+    alarm: float
+    ceiling: float
+    delta: float
+    level: float
+    models: int
+
+    def contradicts(self, epsilon: float) -> bool:
+        """Whether a certificate of this epsilon, at the same delta, is refuted."""
+        return self.value > epsilon
+
+    def verdict(self, epsilon: float) -> str:
+        """In words; "cannot conclude" where even a perfect attack could not have refuted it."""
+        if self.contradicts(epsilon):
+            return f"CONTRADICTED: epsilon is above {self.value:.3g} at {self.level:.0%} confidence"
+        if self.ceiling <= epsilon:
+            return (
+                f"cannot conclude: {self.models} models show at most {self.ceiling:.3g}, which is "
+                f"below the claim of {epsilon:.3g}"
+            )
+        return f"not contradicted: the attack shows {self.value:.3g}, the claim is {epsilon:.3g}"
+
+
+class _Test(NamedTuple):
+    threshold: float
+    above: bool  # alarm when the score lies above
+    swapped: bool  # `against` plays the part that alarms
+
+
+def epsilon_lower_bound(
+    *,
+    of: np.ndarray,
+    against: np.ndarray,
+    delta: float,
+    level: float = 0.95,
+    method: Method = "gaussian",
+) -> EpsilonLowerBound:
+    """Args: of, against: (N,) scores of models from the two laws, in random order.
+
+    `method="any test"` is valid against every claim; "gaussian" is sharper, and valid against
+    claims that come from mu (the `shift` bound's do).
+
+    Raises:
+        ValueError: too few scores, or ones that are not finite.
+    """
+    scores = [np.asarray(values, dtype=np.float64).ravel() for values in (of, against)]
+    for values in scores:
+        if len(values) < 8:
+            raise ValueError(f"scores: {len(values)} are too few")
+        if not np.isfinite(values).all():
+            raise ValueError("scores: not all are finite")
+    if not 0 < delta < 1 or not 0 < level < 1:
+        raise ValueError(f"delta and level: {delta} and {level} must be in (0, 1)")
+    halves = [(values[: len(values) // 2], values[len(values) // 2 :]) for values in scores]
+    chosen = _best_test([first for first, _ in halves], delta, level, method)
+    hits, counts = _counted(chosen, [second for _, second in halves])
+    power, alarm = _limits(hits, counts, level)
+    mu = _mu(power, alarm)
+    smallest = min(counts)
+    return EpsilonLowerBound(
+        value=_epsilon(power, alarm, delta, method),
+        mu=mu,
+        method=method,
+        power=hits[0] / counts[0],
+        alarm=hits[1] / counts[1],
+        ceiling=ceiling(smallest, delta=delta, level=level, method=method),
+        delta=delta,
+        level=level,
+        models=smallest,
+    )
+
+
+def ceiling(
+    models: int, *, delta: float, level: float = 0.95, method: Method = "gaussian"
+) -> float:
+    """What a perfect attack on so many test models of each law shows."""
+    return _epsilon(*_limits((models, 0), (models, models), level), delta, method)
+
+
+def models_needed(
+    *, mu: float, claimed: float, level: float = 0.95, power: float = 0.8, most: int = 10**9
+) -> int | None:
+    """Test models of each law with which a shift of mu refutes a claim of `claimed` < mu.
+
+    For the test at the midpoint between the laws, with this probability; None if `most` are too
+    few. Twice as many are needed in all, because half of them choose the test.
+    """
+    if not mu > claimed:
+        return None
+    rate = float(norm.cdf(mu / 2))
+
+    def enough(models: int) -> bool:
+        # Each rate is this good or better with probability sqrt(power).
+        hits = int(binom.ppf(1 - math.sqrt(power), models, rate))
+        return _mu(*_limits((hits, models - hits), (models, models), level)) > claimed
+
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _best_test(scores: list[np.ndarray], delta: float, level: float, method: Method) -> _Test:
+    pooled = np.concatenate(scores)
+    thresholds = np.unique(np.quantile(pooled, np.linspace(0, 1, THRESHOLDS + 2)[1:-1]))
+    below = [np.searchsorted(np.sort(values), thresholds, side="right") for values in scores]
+    best, chosen = -math.inf, _Test(float(thresholds[0]), True, False)
+    for above in (False, True):
+        alarms = [len(v) - b if above else b for v, b in zip(scores, below, strict=True)]
+        for swapped in (False, True):
+            hit, miss = alarms[::-1] if swapped else alarms
+            counts = [len(v) for v in (scores[::-1] if swapped else scores)]
+            power = at_least(hit, counts[0], (1 + level) / 2)
+            alarm = at_most(miss, counts[1], (1 + level) / 2)
+            if method == "gaussian":
+                worth = norm.ppf(power) - norm.ppf(alarm)
+            else:
+                worth = np.log(np.maximum(power - delta, 1e-300) / alarm)
+            place = int(np.argmax(np.nan_to_num(worth, nan=-math.inf)))
+            if worth[place] > best:
+                best = float(worth[place])
+                chosen = _Test(float(thresholds[place]), above, swapped)
+    return chosen
+
+
+def _counted(test: _Test, scores: list[np.ndarray]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Alarms among those that should cause one and those that should not, and how many of each."""
+    ordered = scores[::-1] if test.swapped else scores
+    alarms = [
+        int((values > test.threshold).sum() if test.above else (values <= test.threshold).sum())
+        for values in ordered
+    ]
+    return (alarms[0], alarms[1]), (len(ordered[0]), len(ordered[1]))
+
+
+def _limits(hits: tuple[int, int], counts: tuple[int, int], level: float) -> tuple[float, float]:
+    """Power at least, alarms at most: both at once with confidence `level`."""
+    each = (1 + level) / 2
+    return float(at_least(hits[0], counts[0], each)), float(at_most(hits[1], counts[1], each))
+
+
+def _mu(power: float, alarm: float) -> float:
+    if power <= alarm:
+        return 0.0
+    return float(norm.ppf(power) - norm.ppf(alarm))
+
+
+def _epsilon(power: float, alarm: float, delta: float, method: Method) -> float:
+    plain = math.log((power - delta) / alarm) if power - delta > alarm else 0.0
+    if method == "any test":
+        return plain
+    mu = _mu(power, alarm)
+    # Conversions round up by at most 1e-9; a lower bound goes the other way.
+    gaussian = epsilon_from_gdp(mu, delta) * (1 - 1e-8) if mu > 0 else 0.0
+    return max(plain, gaussian)

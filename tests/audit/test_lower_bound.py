@@ -1,0 +1,134 @@
+"""Lower bounds: valid when there is nothing, strong when there is something, honest about both.
+
+With identical laws a bound above 0 at 95 % may appear in at most 5 % of repetitions; the count is
+binomial, and the test allows its 1 - 1e-6 quantile at that rate.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from expunge.accounting.conversions import epsilon_from_gdp
+from expunge.audit import epsilon_lower_bound
+from expunge.audit import lower_bound as module
+from expunge.audit.lower_bound import ceiling, models_needed
+
+DELTA = 1e-5
+
+
+def gaussians(mu, count, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(mu, 1, count), rng.normal(0, 1, count)
+
+
+def false_alarms(method, repetitions=300, **change):
+    found = []
+    for seed in range(repetitions):
+        of, against = gaussians(0.0, 200, seed)
+        bound = epsilon_lower_bound(of=of, against=against, delta=DELTA, method=method, **change)
+        found.append(bound.value > 0)
+    return sum(found)
+
+
+@pytest.mark.parametrize("method", ["any test", "gaussian"])
+def test_identical_laws_rarely_show_anything(method):
+    assert false_alarms(method) <= binom.ppf(1 - 1e-6, 300, 0.05)
+
+
+def test_taking_counted_rates_for_true_ones_would_be_caught(monkeypatch):
+    """The planted fault: no Clopper-Pearson limits."""
+    plain = lambda hits, counts, _: (hits[0] / counts[0], max(hits[1], 1) / counts[1])  # noqa: E731
+    monkeypatch.setattr(module, "_limits", plain)
+    assert false_alarms("gaussian") > binom.ppf(1 - 1e-6, 300, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["any test", "gaussian"])
+def test_a_thousand_repetitions_with_identical_laws(method):
+    assert false_alarms(method, repetitions=1000) <= 50
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
+def test_it_reaches_most_of_the_true_epsilon_of_a_gaussian_claim(mu):
+    truth = epsilon_from_gdp(mu, DELTA)
+    found = epsilon_lower_bound(**_named(gaussians(mu, 10_000, 0)), delta=DELTA)
+    assert 0.7 * truth <= found.value <= truth
+    assert found.mu <= mu
+
+
+def test_any_test_is_weaker_but_needs_no_model():
+    """Randomised response with e^eps = 3 is no Gaussian: its epsilon is log 3, found closely."""
+    rng = np.random.default_rng(0)
+    of, against = rng.random(40_000) < 0.75, rng.random(40_000) < 0.25
+    found = epsilon_lower_bound(of=of, against=against, delta=DELTA, method="any test")
+    assert 0.9 * math.log(3) <= found.value <= math.log(3)
+
+
+def test_both_laws_and_both_directions_are_tried():
+    of, against = gaussians(1.0, 4000, 0)
+    values = [
+        epsilon_lower_bound(of=a, against=b, delta=DELTA).value
+        for a, b in ((of, against), (against, of), (-of, -against))
+    ]
+    assert min(values) > 0.5 * max(values) > 0
+
+
+def test_the_ceiling_is_what_a_perfect_attack_shows():
+    """E38: with 25 test models a law, 2.06 at 95 % for each rate, and 1.84 for both at once."""
+    assert ceiling(25, delta=1e-12, level=0.9, method="any test") == pytest.approx(2.06, abs=0.01)
+    assert ceiling(25, delta=1e-12, method="any test") == pytest.approx(1.84, abs=0.01)
+    of, against = gaussians(50.0, 50, 0)
+    found = epsilon_lower_bound(of=of, against=against, delta=DELTA, method="any test")
+    assert found.value == pytest.approx(found.ceiling)
+    assert found.models == 25
+
+
+def test_verdicts_say_what_can_be_said():
+    of, against = gaussians(3.0, 4000, 0)
+    strong = epsilon_lower_bound(of=of, against=against, delta=DELTA)
+    assert strong.contradicts(1.0)
+    assert strong.verdict(1.0).startswith("CONTRADICTED")
+    weak = epsilon_lower_bound(**_named(gaussians(0.1, 40, 0)), delta=DELTA)
+    assert weak.verdict(50.0).startswith("cannot conclude")
+    assert weak.verdict(weak.ceiling - 0.1).startswith("not contradicted")
+
+
+def test_the_number_of_models_that_would_be_needed_is_enough_and_no_more():
+    needed = models_needed(mu=1.0, claimed=0.5)
+    refuted = []
+    for seed in range(60):
+        of, against = gaussians(1.0, 2 * needed, seed)
+        found = epsilon_lower_bound(of=of, against=against, delta=DELTA)
+        refuted.append(found.mu > 0.5)
+    # 80 % of 60; the 1e-6 quantile is 31, and half the models would do far worse.
+    assert sum(refuted) >= 31
+    fewer = []
+    for seed in range(60):
+        of, against = gaussians(1.0, needed // 2, seed)
+        fewer.append(epsilon_lower_bound(of=of, against=against, delta=DELTA).mu > 0.5)
+    assert sum(fewer) < sum(refuted)
+
+
+def test_a_claim_that_is_true_needs_infinitely_many_models():
+    assert models_needed(mu=0.5, claimed=0.5) is None
+    assert models_needed(mu=0.5, claimed=0.4999, most=10**5) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"of": np.zeros(3)}, "too few"),
+        ({"of": np.full(20, np.nan)}, "finite"),
+        ({"delta": 0.0}, "delta"),
+        ({"level": 1.0}, "level"),
+    ],
+)
+def test_bad_input_is_named(change, problem):
+    with pytest.raises(ValueError, match=problem):
+        epsilon_lower_bound(**{"of": np.zeros(20), "against": np.zeros(20), "delta": 0.1} | change)
+
+
+def _named(pair):
+    return {"of": pair[0], "against": pair[1]}
