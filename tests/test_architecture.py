@@ -28,7 +28,11 @@ MAY_IMPORT = {
     "workspace": {"accounting", "audit", "core", "ledger", "report", "unlearning"},
 }
 # What a bare GPU machine does not have; it has torch, numpy, scipy, scikit-learn, matplotlib.
-ABSENT = {"dp_accounting", "jinja2", "opendp", "pyarrow", "pydantic", "ray", "rich", "sqlalchemy", "typer"}  # fmt: skip
+ABSENT = {
+    "dp_accounting", "jinja2", "opendp", "pyarrow", "pydantic", "ray", "rich", "sqlalchemy",
+    "typer",
+}  # fmt: skip
+BARE = ("audit", "core", "divergence", "losses", "sampling")  # layers that run there
 UNSAFE = {"dill", "joblib", "marshal", "pickle", "shelve"}
 
 
@@ -82,9 +86,15 @@ def test_accounting_and_ledger_need_no_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_records_and_bounds_need_only_what_a_bare_machine_has():
+def test_sampling_evidence_records_and_bounds_need_only_what_a_bare_machine_has():
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for layer in BARE
+        for path in (PACKAGE / layer).glob("*.py")
+        if path.stem not in ("__init__", "kernels", "ray_engine")  # Triton's and Ray's own
+    ]
     code = f"""
-import sys
+import importlib, sys
 class Block:
     def find_spec(self, name, path=None, target=None):
         top = name.split('.')[0]
@@ -93,6 +103,8 @@ class Block:
 sys.meta_path.insert(0, Block())
 import expunge.accounting.calibration, expunge.accounting.planning, expunge.accounting.advantage
 import expunge.accounting.generalisation, expunge.accounting.trade_offs
+for name in {modules!r}:
+    importlib.import_module(name)
 from expunge.accounting.bounds import BOUNDS
 assert len(BOUNDS) == 5
 try:

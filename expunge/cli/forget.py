@@ -1,5 +1,6 @@
 """`expunge forget WORKSPACE`: honour a deletion request."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ def forget(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Delete records from the model; without ids, finish what an interrupted run left pending."""
+    from expunge.workspace.forget import Pending
     from expunge.workspace.forget import forget as honour
     from expunge.workspace.tables import read_ids
 
@@ -30,6 +32,11 @@ def forget(
         wanted += read_ids(read_text(ids))
         if not wanted:
             raise typer.BadParameter(f"{ids}: no ids in it", param_hint="--ids")
-    with stages("forget") as progress:
-        document = honour(workspace, wanted, name=name, progress=progress)
+    try:
+        with stages("forget") as progress:
+            document = honour(workspace, wanted, name=name, progress=progress)
+    except Pending as error:  # recorded, so not the same as bad input
+        print_json(error.document) if json else show(error.document)
+        print(f"expunge: {' '.join(str(error).split())}", file=sys.stderr)
+        raise typer.Exit(1) from error
     print_json(document) if json else show(document)

@@ -24,9 +24,10 @@ def status(
 def show(document: dict[str, Any]) -> None:
     """A status for people."""
     from rich.console import Console
+    from rich.markup import escape
 
-    console, records = Console(highlight=False, soft_wrap=True), document["records"]
-    console.print(f"[bold]{document['workspace']}[/bold]")
+    console, records = Console(highlight=False, soft_wrap=True, emoji=False), document["records"]
+    console.print(f"[bold]{escape(document['workspace'])}[/bold]")
     console.print(
         f"records: {records['public']:,} public, {records['private']:,} private, "
         f"{records['forgotten']:,} forgotten"
@@ -34,11 +35,11 @@ def show(document: dict[str, Any]) -> None:
     console.print(f"model {document['model']['number']}: {document['model']['sha256'][:16]}")
     for request in document["requests"]:
         mark = "[green]honoured[/green]" if request["state"] == "honoured" else "[red]PENDING[/red]"
-        console.print(f"{request['name']}: {request['records']:,} records, {mark}")
+        console.print(f"{escape(request['name'])}: {request['records']:,} records, {mark}")
     certificate = document["certificate"]
     if certificate is None:
         console.print("no certificate yet: nothing has been deleted")
         return
     for line in certificate["statement"]:
-        console.print(line)
+        console.print(line, markup=False)
     console.print(f"strategy {certificate['strategy']}, bound {certificate['bound']}")

@@ -5,13 +5,12 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["sync", "write_whole"]
+__all__ = ["check_writable", "sync", "write_whole"]
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write beside the target, then rename: an interrupted run leaves no half file."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
+    check_writable(path)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -28,6 +27,18 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Before long work: that a file can be put there.
+
+    Raises:
+        OSError: it is a folder, or its own folder is missing.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
 
 
 def sync(path: Path) -> None:

@@ -10,7 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select, update
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from expunge.accounting.refusal import InvalidInput
@@ -38,7 +48,7 @@ class Ledger:
 
     def __init__(self, where: Path | str) -> None:
         self.where = where
-        url = f"sqlite:///{where}" if isinstance(where, Path) else where
+        url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else where
         self._engine = create_engine(url)
         if self._engine.dialect.name == "sqlite":
             event.listen(self._engine, "connect", _prepare)
@@ -133,7 +143,10 @@ class Entries:
         """
         if not ids:
             raise InvalidInput("ids", "none given")
+        if name is not None and not name.strip():
+            raise InvalidInput("request", "the name is empty")
         self._check_ids(ids)
+        self._check_remainder(len(ids))
         number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
         name = f"request {number}" if name is None else name
         if self._scalar(select(requests.c.number).where(requests.c.name == name)) is not None:
@@ -160,6 +173,9 @@ class Entries:
         return tuple(self._connection.execute(query.order_by(requested.c.record)).scalars())
 
     def _check_ids(self, ids: Sequence[str]) -> None:
+        for one in ids:
+            if not one.isprintable():
+                raise InvalidInput("ids", f"{one!r} holds characters that are no text")
         known: dict[str, Any] = {}
         asked: dict[str, int] = {}
         for start in range(0, len(ids), CHUNK):
@@ -183,6 +199,13 @@ class Entries:
                 raise InvalidInput(
                     "ids", f"{one!r} is already in request {asked[one]}, which is pending"
                 )
+
+    def _check_remainder(self, more: int) -> None:
+        """Something must remain, or there is nothing to compare a model with."""
+        counts = self.counts()
+        asked = sum(len(one.records) for one in self.requests("pending"))
+        if counts["public"] + counts["private"] <= asked + more:
+            raise InvalidInput("ids", "no record would remain, so there is no comparator")
 
     # ---- models and certificates ------------------------------------------------------------
 
@@ -239,10 +262,11 @@ class Entries:
         query = select(certificates.c.document).where(certificates.c.model == model.number)
         return self._scalar(query)
 
-    def forget_evaluations(self, before: Model) -> None:
-        """Erase what earlier models scored: they knew the forgotten records."""
-        earlier = models.c.number < before.number
-        self._connection.execute(update(models).where(earlier).values(evaluation=None))
+    def erase_earlier(self, than: Model) -> None:
+        """Forget hash and scores of earlier models: both tell who was among their records."""
+        earlier = models.c.number < than.number
+        erased = {"sha256": "erased", "evaluation": None}
+        self._connection.execute(update(models).where(earlier).values(**erased))
 
     def _scalar(self, query: Any) -> Any:
         return self._connection.execute(query).scalar()
@@ -250,7 +274,13 @@ class Entries:
 
 def _prepare(connection: Any, _: object) -> None:
     connection.isolation_level = None  # we say BEGIN ourselves
-    for line in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=2000"):
+    for line in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "busy_timeout=2000",
+        "secure_delete=ON",  # what is erased is overwritten, too
+    ):
         connection.execute(f"PRAGMA {line}")
 
 

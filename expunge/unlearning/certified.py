@@ -40,6 +40,8 @@ from expunge.unlearning.solver import NotConverged, solve
 
 __all__ = ["STRATEGIES", "Certified"]
 
+LARGEST_ROW_NORM = 1e15  # squares stay within float32
+
 STRATEGIES: dict[str, Strategy] = {
     s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
 }
@@ -217,13 +219,16 @@ class Certified(BaseEstimator):
     def _check_parameters(self) -> None:
         if not 0 < self.epsilon <= LARGEST_MEANINGFUL_EPSILON:
             raise ValueError(f"epsilon: {self.epsilon} must be in (0, 20]; above is vacuous")
-        if not self.l2 > 0:
+        if not 0 < self.l2 < math.inf:
             raise ValueError(f"l2: {self.l2} must be positive; it is the objective's convexity")
         if self.observer not in ("final", "all"):
             raise ValueError(f"observer: {self.observer!r} must be 'final' or 'all'")
-        number = isinstance(self.row_norm, Real) and 0 < float(self.row_norm) < math.inf
+        number = isinstance(self.row_norm, Real) and 0 < float(self.row_norm) <= LARGEST_ROW_NORM
         if not (number or self.row_norm == "public"):
-            raise ValueError(f"row_norm: {self.row_norm!r} must be a positive number or 'public'")
+            raise ValueError(
+                f"row_norm: {self.row_norm!r} must be 'public' or a positive number, at most "
+                f"{LARGEST_ROW_NORM:g}"
+            )
         if torch.device(self.device).type == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"device: {self.device!r} is not available; use 'cpu'")
         if not (self.random_state is None or isinstance(self.random_state, Integral)):

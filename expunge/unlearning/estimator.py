@@ -115,7 +115,9 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         for labels, where in ((y, "y"), (y_public, "public")):
             strange = np.setdiff1d(labels, known) if len(labels) else labels
             if len(strange):
-                raise ValueError(f"{where}: label {strange[0]!r} is not in the public label set")
+                raise ValueError(
+                    f"{where}: label {str(strange[0])!r} is not in the public label set"
+                )
         return known
 
     def _declared_by_caller(self) -> Sequence[str]:

@@ -78,6 +78,7 @@ def _write(estimator: Estimator, folder: Path, token: str) -> None:
     sync(folder / names["secret"])
     document = json.dumps(_document(estimator) | {"files": names}, indent=1)
     write_whole(folder / INDEX, f"{document}\n".encode())
+    sync(folder)
 
 
 def load(folder: str | Path) -> Estimator:

@@ -27,6 +27,7 @@ __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"
 
 MOST_CATEGORIES = 1000
 BLOCK = 65_536
+LARGEST = 1e30  # anything beyond is a mistake, and would overflow float32 squares
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,9 @@ class Encoding:
                 except pa.ArrowException as error:
                     problem = str(error).splitlines()[0]
                     raise InvalidInput(str(path), f"column {name!r}: {problem}") from error
-                if not (np.abs(values) < 1e30).all():
-                    raise InvalidInput(str(path), f"column {name!r} holds an infinite number")
+                if not (np.abs(values) < LARGEST).all():
+                    problem = f"column {name!r} holds a number of {LARGEST:g} scales or more"
+                    raise InvalidInput(str(path), problem)
                 encoded[start : start + BLOCK, first : first + rule.width] = values
                 first += rule.width
         return encoded
@@ -172,8 +174,8 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
         values = values[~np.isnan(values)]
         if not len(values):
             raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")
-        if not np.isfinite(values).all():
-            raise InvalidInput(str(path), f"column {name!r} holds an infinite number")
+        if not (np.abs(values) < LARGEST).all():
+            raise InvalidInput(str(path), f"column {name!r} holds a number of {LARGEST:g} or more")
         spread = float(values.std())
         return Number(float(values.mean()), spread if spread > 0 else 1.0)
     if not is_text(kind):

@@ -1,5 +1,6 @@
 """`fit`: two tables in, a workspace out. It appears whole, or not at all."""
 
+import glob
 import json
 import os
 import secrets
@@ -53,8 +54,7 @@ def fit(
     Raises:
         InvalidInput: what is wrong with a file, a column or an option, and the remedy.
     """
-    if workspace.exists() and (not workspace.is_dir() or any(workspace.iterdir())):
-        raise InvalidInput(str(workspace), "is there already; choose another folder")
+    _check_place(workspace, options)
     progress("reading")
     rules = {} if encoding is None else declared(encoding)
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
@@ -75,7 +75,7 @@ def fit(
     model = _estimator(options, len(mine.ids), public_rows)
     try:
         model.fit(rows, labels_of(private, mine.table, options), public=public_rows, ids=mine.ids)
-    except (ValueError, NoCertificate, NotConverged) as error:
+    except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
     progress("writing")
     building = _building(workspace)
@@ -84,6 +84,7 @@ def fit(
         if workspace.exists():
             workspace.rmdir()
         building.rename(workspace)
+        sync(building.parent)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
@@ -126,7 +127,19 @@ def _write(
             else json.dumps(evaluation(model._head, *public_rows)),
         )
     folder.ledger.close()
-    sync(path)
+    for kind in ("models", "certificates", "records", "secret", "."):
+        sync(path / kind)
+
+
+def _check_place(workspace: Path, options: Options) -> None:
+    if workspace.exists() and (not workspace.is_dir() or any(workspace.iterdir())):
+        raise InvalidInput(str(workspace), "is there already; choose another folder")
+    if workspace.exists() and workspace.samefile(Path.cwd()):
+        raise InvalidInput(str(workspace), "is the folder that you are in; name a new one")
+    if options.id == options.label:
+        raise InvalidInput("label", f"{options.label!r} is the id column, too")
+    if options.id == "prediction" or options.id.startswith("probability_"):
+        raise InvalidInput("id", f"a column {options.id!r} is what predict writes; rename it")
 
 
 def _building(workspace: Path) -> Path:
@@ -134,7 +147,7 @@ def _building(workspace: Path) -> Path:
     workspace = Path(os.path.abspath(workspace))
     try:
         workspace.parent.mkdir(parents=True, exist_ok=True)
-        for stale in workspace.parent.glob(f".{workspace.name}.fit-*"):
+        for stale in workspace.parent.glob(f".{glob.escape(workspace.name)}.fit-*"):
             if not _alive(stale.name.rpartition("-")[2]):
                 shutil.rmtree(stale)
         building = workspace.parent / f".{workspace.name}.fit-{os.getpid()}"

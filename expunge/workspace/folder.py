@@ -8,13 +8,15 @@
 
 A request writes its files under new names, then one ledger transaction makes them current, then
 what is no longer current is deleted. Whoever is killed in between leaves the old state or the new
-one; `settled` sweeps up after them.
+one; `sweep` cleans up after them.
 """
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import write_whole
@@ -22,7 +24,15 @@ from expunge.ledger import Busy, Entries, Ledger, Model
 
 __all__ = ["PUBLIC_RECORDS", "Folder"]
 
+Result = TypeVar("Result")
 PUBLIC_RECORDS = "public.parquet"
+# Names that we give, unfinished files included; whatever else lies there is not ours to sweep.
+OURS = {
+    "models": re.compile(r"\.?[0-9a-f]{64}\.safetensors.*"),
+    "certificates": re.compile(r"\.?\d+\.json.*"),
+    "records": re.compile(r"\.?(private-[0-9a-f]{8}|public)\.parquet.*"),
+    "secret": re.compile(r"[0-9a-f]{8}"),
+}
 
 
 class Folder:
@@ -42,12 +52,16 @@ class Folder:
         if not (path / "ledger.sqlite").is_file():
             raise InvalidInput(str(path), "not a workspace; make one with expunge fit")
         folder = cls(path)
-        try:
-            with folder.ledger.writing() as entries:
-                folder.settle(entries)
-        except Busy:
-            pass  # whoever works on it will sweep
+        folder.sweep()
         return folder
+
+    def sweep(self) -> None:
+        """`settle`, unless another process works on the workspace: then it will sweep."""
+        try:
+            with self.ledger.writing() as entries:
+                self.settle(entries)
+        except Busy:
+            pass
 
     def model_file(self, sha256: str) -> Path:
         return self.path / "models" / f"{sha256}.safetensors"
@@ -67,6 +81,25 @@ class Folder:
         with self.ledger.reading() as entries:
             yield entries, current(entries)
 
+    def steady(self, work: Callable[[Entries, Model], Result]) -> Result:
+        """What `work` finds, once no request was honoured in the middle of it.
+
+        Readers do not wait for writers, but a writer deletes the files of the model before.
+        """
+        while True:
+            problem, found = None, None
+            with self.reading() as (entries, model):
+                try:
+                    found = work(entries, model)
+                except (OSError, InvalidInput) as error:
+                    problem = error
+            with self.reading() as (_, after):
+                if after.number != model.number:
+                    continue
+            if problem is not None:
+                raise problem
+            return found  # pyright: ignore[reportReturnType]
+
     def settle(self, entries: Entries) -> None:
         """Delete what is not current; write the certificates that the ledger holds.
 
@@ -84,9 +117,9 @@ class Folder:
             keep.add(file)
             if not file.exists():
                 write_whole(file, content)
-        for kind in ("models", "certificates", "records", "secret"):
+        for kind, ours in OURS.items():
             for found in (self.path / kind).iterdir():
-                if found not in keep:
+                if ours.fullmatch(found.name) and found not in keep:
                     shutil.rmtree(found) if found.is_dir() else found.unlink()
 
 

@@ -12,20 +12,29 @@ from expunge.accounting.certificate import Certificate
 from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.core.whole_file import sync, write_whole
 from expunge.ledger import Entries, Request
-from expunge.unlearning.files import load, save
+from expunge.unlearning.files import save
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.model_file import model_bytes, model_sha256
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current
+from expunge.workspace.head import loaded
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.status import status
 from expunge.workspace.tables import compute, read_table, write_table
 
-__all__ = ["forget"]
+__all__ = ["Pending", "forget"]
 
 Progress = Callable[[str], None]
+
+
+class Pending(Refused):
+    """A request is recorded, but not honoured yet; `document` is the status as it stands."""
+
+    def __init__(self, problem: str, document: dict[str, Any]) -> None:
+        super().__init__(problem)
+        self.document = document
 
 
 def forget(
@@ -41,38 +50,47 @@ def forget(
 
     Raises:
         InvalidInput: an id that cannot be deleted, named; nothing was recorded.
-        Refused: no certificate can be had; the request stays pending.
-        Busy: another process is working on the workspace.
+        Pending: this request (without ids: any) is recorded but could not be honoured: no
+            certificate can be had, or another process is working on the workspace.
+        Busy: another process is working on the workspace; nothing was recorded.
     """
     folder = Folder.opened(workspace)
     with folder.ledger.writing() as entries:
-        if ids:
-            entries.add_request(ids, name)
-        elif not entries.requests("pending"):
-            raise InvalidInput("ids", "none given, and no request is pending")
-    certificates = []
-    while True:
-        with folder.ledger.writing() as entries:
-            pending = entries.requests("pending")
-            if not pending:
-                break
-            certificates.append(_honour(folder, entries, pending[0], progress))
-        with folder.ledger.writing() as entries:
-            folder.settle(entries)
+        mine = entries.add_request(ids, name).number if ids else None
+        waiting = [one.number for one in entries.requests("pending")]
+    if not waiting:
+        raise InvalidInput("ids", "none given, and no request is pending")
+    honoured, refusals = [], {}
+    for number in waiting:
+        try:
+            with folder.ledger.writing() as entries:
+                request = next((r for r in entries.requests("pending") if r.number == number), None)
+                if request is None:
+                    continue  # another process was faster
+                certificate = _honour(folder, entries, request, progress)
+        except (Refused, InvalidInput) as error:
+            refusals[number] = f"request {number} stays pending: {error}"
+        else:
+            honoured.append(certificate.requests[-1])
+            folder.sweep()
     folder.ledger.close()
-    return status(workspace) | {"honoured": [c.requests[-1] for c in certificates]}
+    document = status(workspace) | {"honoured": honoured, "refused": list(refusals.values())}
+    for number, problem in refusals.items():
+        if mine in (None, number):
+            raise Pending(problem, document)
+    return document
 
 
 def _honour(folder: Folder, entries: Entries, request: Request, progress: Progress) -> Certificate:
     """One request: new files first, then the ledger's commit makes them current."""
     before, token = current(entries), secrets.token_hex(4)
     progress(f"{request.name}: loading")
-    model = load(folder.secret_folder(before.secret))
+    model = loaded(folder, before)
     progress(f"{request.name}: forgetting {len(request.records):,} records")
     try:
         certificate = model.forget(list(request.records), request=request.name)
     except (NoCertificate, ValueError) as error:
-        raise Refused(f"{request.name} stays pending: {error}") from error
+        raise Refused(str(error)) from error
     progress(f"{request.name}: writing")
     records = f"private-{token}.parquet"
     table = read_table(folder.records_file(before.records))
@@ -95,7 +113,7 @@ def _honour(folder: Folder, entries: Entries, request: Request, progress: Progre
         certificate=certificate.canonical(),
     )
     if not options.released:
-        entries.forget_evaluations(after)  # nobody else could know what earlier models scored
+        entries.erase_earlier(after)
     return certificate
 
 

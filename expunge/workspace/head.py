@@ -10,10 +10,11 @@ from safetensors.torch import load
 
 from expunge.accounting.refusal import InvalidInput
 from expunge.ledger import Entries, Model
+from expunge.unlearning import files
 from expunge.unlearning.linear_head import LinearHead
 from expunge.workspace.folder import Folder
 
-__all__ = ["head_of"]
+__all__ = ["head_of", "loaded"]
 
 
 def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
@@ -27,3 +28,16 @@ def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
     except (SafetensorError, KeyError) as error:
         raise InvalidInput(str(path), f"not a model ({error})") from error
     return LinearHead.of(theta, entries.setting("head"))
+
+
+def loaded(folder: Folder, model: Model) -> files.Estimator:
+    """The estimator behind the current model, records and secrets included.
+
+    Raises:
+        InvalidInput: its files are damaged.
+    """
+    path = folder.secret_folder(model.secret)
+    try:
+        return files.load(path)
+    except ValueError as error:
+        raise InvalidInput(str(path), f"is damaged, restore it from a backup ({error})") from error

@@ -30,6 +30,8 @@ def labels_of(path: Path, table: pa.Table, options: Options) -> np.ndarray:
         row = 1 + empty.combine_chunks().index(True).as_py()
         raise InvalidInput(str(path), f"row {row} has no label")
     kind = column.type
+    if pa.types.is_floating(kind) and not compute.all(compute.is_finite(column)).as_py():
+        raise InvalidInput(str(path), f"labels in {name!r} are not all finite")
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if options.task == "regression":
         if not numeric:

@@ -12,7 +12,7 @@ from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import head_of
 from expunge.workspace.options import Options
-from expunge.workspace.tables import ids_of, read_table, write_table
+from expunge.workspace.tables import check_output, ids_of, read_table, write_table
 
 __all__ = ["predict"]
 
@@ -24,16 +24,17 @@ def predict(
 ) -> dict[str, Any]:
     """Write ids, `prediction` and one `probability_<class>` a class to a table.
 
-    Ids are those of the workspace's id column, or row numbers where the table has none.
+    Ids are those of the workspace's id column, each once, or row numbers where there is none.
 
     Raises:
         InvalidInput: a table that cannot be read, or lacks a column.
     """
+    check_output(output)
     folder = Folder.opened(workspace)
-    with folder.reading() as (entries, model):
+    with folder.reading() as (entries, _):
         options = Options.of(entries.setting("options"))
         encoding = Encoding.of(json.loads(entries.setting("encoding")))
-        head = head_of(folder, entries, model)
+    model, head = folder.steady(lambda entries, model: (model, head_of(folder, entries, model)))
     folder.ledger.close()
     progress("reading")
     table = read_table(file, text=[options.id, *encoding.categories])

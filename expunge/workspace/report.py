@@ -4,51 +4,47 @@ import json
 from pathlib import Path
 from typing import Any
 
-from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.trade_offs import trade_offs
-from expunge.core.whole_file import write_whole
-from expunge.ledger import Model
+from expunge.core.whole_file import check_writable, write_whole
+from expunge.ledger import Entries, Model
 from expunge.report.page import page
-from expunge.unlearning.files import load
 from expunge.unlearning.langevin import Langevin, setting_of
 from expunge.workspace.folder import Folder
-from expunge.workspace.status import status
+from expunge.workspace.head import loaded
+from expunge.workspace.options import Options
 
 __all__ = ["report", "retraining_sentence"]
 
 
 def report(workspace: Path, output: Path) -> dict[str, Any]:
     """Write the report; returns where it is."""
-    summary = status(workspace)
+    check_writable(output)
     folder = Folder.opened(workspace)
-    with folder.reading() as (entries, model):
-        models, document = entries.models(), entries.certificate_of(model)
+    document = folder.steady(lambda entries, model: _document(folder, entries, model))
     folder.ledger.close()
-    estimator = load(folder.secret_folder(model.secret))
-    records = summary["records"]
-    certificate = None if document is None else parse_certificate(document)
+    write_whole(output, page(document).encode())
+    return {"output": str(output), "records": document["records"]}
+
+
+def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
+    """What the page is drawn from."""
+    estimator, records = loaded(folder, model), entries.counts()
+    options, text = Options.of(entries.setting("options")), entries.certificate_of(model)
+    certificate = None if text is None else json.loads(text)
     forget = max(1, records["forgotten"])
     prices = [vars(price) for price in estimator.plan(min(forget, estimator._job.private))]
-    write_whole(
-        output,
-        page(
-            {
-                "title": f"{workspace.resolve().name}: what was forgotten, and how surely",
-                "data": f"Column {summary['options']['label']!r}, "
-                f"{summary['options']['task']}, model {model.number}.",
-                "records": records,
-                "certificate": None if certificate is None else certificate.model_dump(mode="json"),
-                "strategies": prices,
-                "retraining": retraining_sentence(
-                    prices, None if certificate is None else certificate.strategy
-                ),
-                "evaluations": _evaluations(models),
-                "evaluated_on": "On the public records, which every model was trained on.",
-                "trade_offs": _trade_offs(estimator, forget),
-            }
-        ).encode(),
-    )
-    return {"output": str(output), "model": summary["model"], "records": records}
+    taken = None if certificate is None else certificate["strategy"]
+    return {
+        "title": f"{folder.path.resolve().name}: what was forgotten, and how surely",
+        "data": f"Column {options.label!r}, {options.task}, model {model.number}.",
+        "records": records,
+        "certificate": certificate,
+        "strategies": prices,
+        "retraining": retraining_sentence(prices, taken),
+        "evaluations": _evaluations(entries.models()),
+        "evaluated_on": "On the public records, which every model was trained on.",
+        "trade_offs": _trade_offs(estimator, forget),
+    }
 
 
 def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
@@ -66,13 +62,11 @@ def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
 
 def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
     """Before the last deletion and after it, where both are still there."""
-    known = [model for model in models[-2:] if model.evaluation is not None]
-    names = ["after"] if len(models) > 1 else ["fitted"]
-    if len(known) == 2:
-        names = ["before", "after"]
+    names = ["before", "after"] if len(models) > 1 else ["fitted"]
     return [
-        {"name": name, **json.loads(model.evaluation or "{}")}
-        for name, model in zip(names, known, strict=True)
+        {"name": name, **json.loads(model.evaluation)}
+        for name, model in zip(names, models[-2:], strict=True)
+        if model.evaluation is not None
     ]
 
 

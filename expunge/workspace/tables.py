@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from expunge.accounting.refusal import InvalidInput
-from expunge.core.whole_file import write_whole
+from expunge.core.whole_file import check_writable, write_whole
 
-__all__ = ["compute", "ids_of", "is_text", "read_ids", "read_table", "write_table"]
+__all__ = ["check_output", "compute", "ids_of", "is_text", "read_ids", "read_table", "write_table"]
 
 compute: Any = (
     pyarrow.compute
@@ -30,22 +31,38 @@ def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
         InvalidInput: not such a table, an empty one, or one that repeats a column.
     """
     kind = _kind(path)
+    content = path.read_bytes()
     try:
-        content = _content(path)
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
         if kind == "csv":
             _check_header(path, content)
             options = arrow_csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()))
             table = arrow_csv.read_csv(io.BytesIO(content), convert_options=options)
         else:
             table = parquet.read_table(io.BytesIO(content))
-    except (pa.ArrowException, UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+    except (
+        pa.ArrowException,
+        UnicodeDecodeError,
+        zlib.error,
+        EOFError,
+        csv.Error,
+        OSError,
+    ) as error:
         raise InvalidInput(str(path), f"cannot be read ({_first_line(error)})") from error
-    repeated = [name for name in table.column_names if table.column_names.count(name) > 1]
-    if repeated:
-        raise InvalidInput(str(path), f"column {repeated[0]!r} is there twice")
     if not table.num_rows:
         raise InvalidInput(str(path), "no rows")
     return table
+
+
+def check_output(path: Path) -> None:
+    """Before long work: that a table can be written there.
+
+    Raises:
+        InvalidInput, OSError: it cannot.
+    """
+    _kind(path)
+    check_writable(path)
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -75,6 +92,8 @@ def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
     for row, one in enumerate(ids, start=1):
         if one is None or not one.strip():
             raise InvalidInput(str(path), f"row {row} has no id")
+        if one != one.strip() or not one.isprintable():
+            raise InvalidInput(str(path), f"id {one!r} begins or ends with blanks, or is no text")
         if one in seen:
             raise InvalidInput(str(path), f"id {one!r} is there twice")
         seen.add(one)
@@ -92,11 +111,6 @@ def _kind(path: Path) -> str:
     if suffix.lower() not in KINDS:
         raise InvalidInput(str(path), "the name must end in .csv or .parquet, and maybe .gz")
     return KINDS[suffix.lower()]
-
-
-def _content(path: Path) -> bytes:
-    content = path.read_bytes()
-    return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
 def _check_header(path: Path, content: bytes) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from expunge.accounting.certificate import Certificate, Difference, differences, parse_certificate
 from expunge.accounting.refusal import InvalidInput
+from expunge.ledger import Entries, Model
 from expunge.workspace.folder import Folder
 
 __all__ = ["verify"]
@@ -17,26 +18,32 @@ def verify(workspace: Path) -> dict[str, Any]:
     Signatures come with the deletion desk: until then this finds accidents, not forgers.
     """
     folder = Folder.opened(workspace)
-    found: list[Difference] = []
-    with folder.reading() as (entries, model):
-        counts, documents = entries.counts(), entries.certificates()
-        current, pending = entries.certificate_of(model), entries.requests("pending")
+    document = folder.steady(lambda entries, model: _checked(folder, entries, model))
     folder.ledger.close()
-    found += _file_difference(folder.model_file(model.sha256), model.sha256)
+    return document
+
+
+def _checked(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
+    found = _file_difference(folder.model_file(model.sha256), model.sha256)
+    documents, current = entries.certificates(), entries.certificate_of(model)
     for number, document in documents.items():
         found += _certificate_differences(folder.certificate_file(number), document)
     claim = None
     if current is not None:
-        certificate = parse_certificate(current)
-        claim = certificate.claim.model_dump(mode="json")
-        found += _ledger_differences(certificate, model.sha256, counts["forgotten"])
+        try:
+            certificate = parse_certificate(current)
+        except InvalidInput as error:
+            found.append(Difference("ledger.sqlite", f"holds no certificate ({error})"))
+        else:
+            claim = certificate.claim.model_dump(mode="json")
+            found += _ledger_differences(certificate, model, entries)
     return {
         "valid": not found,
         "first_difference": found[0].field if found else None,
         "differences": [difference._asdict() for difference in found],
         "claim": claim,
         "certificates": len(documents),
-        "pending": len(pending),
+        "pending": len(entries.requests("pending")),
     }
 
 
@@ -61,11 +68,16 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
     return [Difference(f"{path}: {one.field}", one.problem) for one in problems]
 
 
-def _ledger_differences(certificate: Certificate, sha256: str, gone: int) -> list[Difference]:
-    found = [Difference(one.field, one.problem) for one in differences(certificate)]
-    if certificate.model_sha256 not in (None, sha256):
+def _ledger_differences(
+    certificate: Certificate, model: Model, entries: Entries
+) -> list[Difference]:
+    found = list(differences(certificate))
+    gone, honoured = entries.counts()["forgotten"], entries.requests("honoured")
+    if certificate.model_sha256 not in (None, model.sha256):
         found.append(Difference("model_sha256", "is not the current model's"))
     if certificate.forgotten != gone:
         problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
         found.append(Difference("forgotten", problem))
+    if sorted(certificate.requests) != sorted(request.name for request in honoured):
+        found.append(Difference("requests", "are not those that the ledger calls honoured"))
     return found

@@ -105,6 +105,9 @@ def test_a_class_that_no_public_record_has_is_refused_with_the_option_to_use(tmp
         (["--l2", "-1"], "l2"),
         (["--row-norm", "big"], "row_norm"),
         (["--row-norm", "-1"], "row_norm"),
+        (["--row-norm", "1e300"], "row_norm"),
+        (["--label", "id"], "'id' is the id column"),
+        (["--private", "long.csv"], "long.csv: cannot be read"),
         (["--strategy", "hope"], "'hope'"),
         (["--observer", "nobody"], "--observer"),
         (["--task", "clustering"], "--task"),
@@ -113,10 +116,14 @@ def test_a_class_that_no_public_record_has_is_refused_with_the_option_to_use(tmp
         (["--nonsense"], "--nonsense"),
     ],
 )
-def test_bad_input_is_one_line_that_names_it_and_nothing_is_written(tmp_path, change, named):
+def test_bad_input_is_one_line_that_names_it_and_nothing_is_written(
+    tmp_path, monkeypatch, change, named
+):
     arguments = tables(tmp_path)
+    (tmp_path / "long.csv").write_text("x" * 200_000)
     before = {path.name for path in tmp_path.iterdir()}
-    assert named in refused("fit", tmp_path / "workspace", *arguments, *change)
+    monkeypatch.chdir(tmp_path)
+    assert named in refused("fit", "workspace", *arguments, *change)
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
@@ -145,5 +152,5 @@ def test_the_library_and_the_command_make_the_same(tmp_path):
 def test_the_installed_command_prints_one_document_and_nothing_else(tmp_path):
     done = spawn("fit", tmp_path / "workspace", *tables(tmp_path), "--json")
     assert done.returncode == 0
-    assert done.stderr.strip() == b""
+    assert done.stderr == b""
     assert json.loads(done.stdout)["records"]["private"] == 150

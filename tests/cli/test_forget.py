@@ -6,7 +6,7 @@ import pytest
 
 from expunge.ledger import ledger
 from tests.cli.test_main import expunge
-from tests.cli.workspaces import made, printed, refused
+from tests.cli.workspaces import made, printed, refused, tables
 from tests.workspace.tables_made import change_ledger, everything_in
 
 
@@ -58,6 +58,8 @@ def test_people_read_what_was_certified(workspace):
         (["00003", "--ids", "-"], "'00003' is given twice"),
         (["00004", "nobody"], "'nobody' is unknown"),
         (["00004", "--name", "request 1"], "'request 1' is taken"),
+        (["00004", "--name", ""], "the name is empty"),
+        (["\udcff"], "no text"),
         (["--ids", "none.txt"], "none.txt"),
         ([], "no request is pending"),
         (["--nonsense"], "--nonsense"),
@@ -78,6 +80,22 @@ def test_an_id_that_is_pending_is_refused_and_then_honoured_without_ids(workspac
     assert everything_in(workspace) == before
     assert "PENDING" in expunge("status", workspace).out
     assert printed("forget", workspace)["honoured"] == ["old"]
+
+
+def test_a_request_that_cannot_be_honoured_yet_exits_1_and_blocks_no_other(tmp_path):
+    arguments = [*tables(tmp_path), "--strategy", "langevin"]  # its noise has a capacity
+    workspace = tmp_path / "workspace"
+    assert expunge("fit", workspace, *arguments).status == 0
+    many = "\n".join(f"{row:05d}" for row in range(60))
+    outcome = expunge("forget", workspace, "--ids", "-", "--json", stdin=many)
+    assert outcome.status == 1
+    assert outcome.err.startswith("expunge: request 1 stays pending: ")
+    assert outcome.err.count("\n") == 1
+    document = printed("forget", workspace, "00100", "--name", "small")
+    assert document["honoured"] == ["small"]
+    assert [one.partition(":")[0] for one in document["refused"]] == ["request 1 stays pending"]
+    assert [one["state"] for one in document["requests"]] == ["pending", "honoured"]
+    assert printed("verify", workspace)["pending"] == 1
 
 
 def test_a_file_without_ids_is_refused(workspace, tmp_path):

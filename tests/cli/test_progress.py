@@ -30,8 +30,11 @@ def test_a_terminal_shows_the_stage(monkeypatch):
     assert "fit: learning" in shown(Terminal())
 
 
-def test_a_file_or_a_pipe_hears_of_no_stage():
-    assert shown(io.StringIO()).strip() == "done"
+@pytest.mark.parametrize("force", [None, "1"])
+def test_a_file_or_a_pipe_hears_nothing(monkeypatch, force):
+    if force is not None:
+        monkeypatch.setenv("FORCE_COLOR", force)
+    assert shown(io.StringIO()) == "done\n"
 
 
 def test_an_exception_passes_through():

@@ -46,6 +46,13 @@ def test_long_paths_are_not_broken_over_lines(tmp_path):
     assert f"{workspace}\n" in expunge("status", workspace).out
 
 
+@pytest.mark.parametrize("name", ["[/x]", "[gdpr] ticket", "[red]x", ":smile:"])
+def test_names_are_printed_as_they_are(workspace, name):
+    outcome = expunge("forget", workspace, "00003", "--name", name)
+    assert outcome.status == 0
+    assert f"{name}: 1 records, honoured" in outcome.out
+
+
 @pytest.mark.parametrize("kind", ["absent", "empty", "text"])
 def test_what_is_no_workspace_is_refused_in_one_line(tmp_path, kind):
     path = tmp_path / "workspace"

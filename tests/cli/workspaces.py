@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.cli.test_main import Outcome, expunge
+from tests.cli.test_main import expunge
 from tests.workspace.tables_made import private_people, public_people, usual, write
 
 
@@ -21,7 +21,7 @@ def made(folder: Path) -> Path:
 
 def printed(*arguments: object, stdin: str = "") -> dict[str, Any]:
     """One document on stdout, and nothing on stderr."""
-    outcome = _heard(expunge(*arguments, "--json", stdin=stdin))
+    outcome = expunge(*arguments, "--json", stdin=stdin)
     assert outcome.status == 0, outcome
     assert outcome.err == ""
     return outcome.document
@@ -29,11 +29,6 @@ def printed(*arguments: object, stdin: str = "") -> dict[str, Any]:
 
 def refused(*arguments: object, stdin: str = "") -> str:
     """The one line on stderr; nothing on stdout; the same with --json."""
-    complaint = _heard(expunge(*arguments, stdin=stdin)).complaint
-    assert _heard(expunge(*arguments, "--json", stdin=stdin)).complaint == complaint
+    complaint = expunge(*arguments, stdin=stdin).complaint
+    assert expunge(*arguments, "--json", stdin=stdin).complaint == complaint
     return complaint
-
-
-def _heard(outcome: Outcome) -> Outcome:
-    """Without the empty line that a progress bar leaves where there is no terminal."""
-    return outcome._replace(err=outcome.err.removeprefix("\n"))

@@ -83,11 +83,12 @@ def test_a_model_that_honours_a_request_closes_it_and_its_records_leave(ledger):
         assert entries.certificate_of(entries.models()[0]) is None
 
 
-def test_evaluations_of_earlier_models_can_be_erased(ledger):
+def test_hash_and_scores_of_earlier_models_can_be_erased(ledger):
     with ledger.writing() as entries:
         model = entries.add_model(sha256="b", secret="s2", records_file="f2", evaluation="[]")
-        entries.forget_evaluations(model)
+        entries.erase_earlier(model)
         assert [one.evaluation for one in entries.models()] == [None, "[]"]
+        assert [one.sha256 for one in entries.models()] == ["erased", "b"]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,7 @@ def test_evaluations_of_earlier_models_can_be_erased(ledger):
         (["r8"], "'r8' is already forgotten"),
         (["r7"], "'r7' is already in request 2, which is pending"),
         (["R1"], "'R1' is unknown"),
+        (["\udcff"], "holds characters that are no text"),
         (["r1' OR '1'='1"], "is unknown"),
     ],
 )
@@ -112,6 +114,28 @@ def test_an_id_that_cannot_leave_is_named_and_nothing_is_written(ledger, ids, co
     with pytest.raises(InvalidInput, match=complaint), ledger.writing() as entries:
         entries.add_request(ids)
     assert rows(ledger) == before
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_name_must_be_one(ledger, name):
+    with pytest.raises(InvalidInput, match="the name is empty"), ledger.writing() as entries:
+        entries.add_request(["r1"], name)
+
+
+@pytest.mark.parametrize("pending", [[], ["r1", "r2"]])
+def test_a_request_that_leaves_nobody_is_refused(tmp_path, pending):
+    made = Ledger(tmp_path / "ledger.sqlite")
+    made.create()
+    with made.writing() as entries:
+        entries.add_records(["r1", "r2", "r3"], "private")
+        if pending:
+            entries.add_request(pending)
+    before = rows(made)
+    asked = [one for one in ("r1", "r2", "r3") if one not in pending]
+    with pytest.raises(InvalidInput, match="no record would remain"), made.writing() as entries:
+        entries.add_request(asked)
+    assert rows(made) == before
+    made.close()
 
 
 def test_a_name_is_taken_once(ledger):

@@ -30,6 +30,11 @@ def test_a_class_that_nobody_has_keeps_its_row_and_column():
     assert found["confusion"] == [[2, 0, 0], [1, 2, 0], [0, 0, 0]]
 
 
+def test_one_class_is_a_matrix_too():
+    head = LinearHead(torch.zeros((1, 2)).double(), Logistic(0.1, 1.0), np.array(["a"]))
+    assert evaluation(head, ROWS, np.array(["a"] * 5))["confusion"] == [[5]]
+
+
 def test_a_regression_has_an_error():
     head = LinearHead(torch.tensor([[1.0, 0.0]]).double(), Squared(0.1, 9.0, 1.0, np.inf), None)
     truth = head.predict(ROWS) + np.array([3.0, -3.0, 3.0, 3.0, -3.0])

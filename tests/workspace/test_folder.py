@@ -39,14 +39,28 @@ def test_opening_changes_nothing_that_is_whole(workspace):
 
 def test_opening_sweeps_what_is_not_current(workspace):
     before = files_of(workspace)
-    for name in ("models/0.safetensors", "records/private-0.parquet", "records/.half.x"):
+    for name in (
+        f"models/{'0' * 64}.safetensors",
+        f"models/.{'0' * 64}.safetensors.x1y2",
+        "records/private-01234567.parquet",
+        "records/.private-01234567.parquet.x1y2",
+        "certificates/.1.json.x1y2",
+    ):
         (workspace / name).write_bytes(b"left by a killed run")
-    (workspace / "secret/0").mkdir()
-    (workspace / "secret/0/secret-0.safetensors").write_bytes(b"left by a killed run")
+    (workspace / "secret/01234567").mkdir()
+    (workspace / "secret/01234567/secret-0.safetensors").write_bytes(b"left by a killed run")
     assert files_of(workspace) != before
     Folder.opened(workspace).ledger.close()
     assert files_of(workspace) == before
     assert len(list((workspace / "secret").iterdir())) == 1
+
+
+def test_what_others_put_there_is_not_swept_away(workspace):
+    for kind in ("models", "certificates", "records", "secret"):
+        (workspace / kind / "notes.html").write_text("mine")
+    Folder.opened(workspace).ledger.close()
+    for kind in ("models", "certificates", "records", "secret"):
+        assert (workspace / kind / "notes.html").read_text() == "mine"
 
 
 def test_opening_writes_certificates_that_only_the_ledger_has(workspace):

@@ -9,7 +9,7 @@ from safetensors.torch import save
 from expunge.accounting.refusal import InvalidInput
 from expunge.unlearning.files import load
 from expunge.workspace.folder import Folder
-from expunge.workspace.head import head_of
+from expunge.workspace.head import head_of, loaded
 from tests.workspace.tables_made import change_ledger, usual
 
 
@@ -31,6 +31,26 @@ def test_the_head_is_the_estimators(workspace):
     assert found.loss == estimator._job.loss
     assert found.classes is not None
     assert found.classes.tolist() == ["no", "yes"]
+
+
+def test_the_estimator_behind_it_comes_with_its_records(workspace):
+    folder = Folder(workspace)
+    with folder.reading() as (_, model):
+        assert loaded(folder, model)._job.private == 150
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+def test_a_damaged_secret_is_named(workspace, damage):
+    (secret,) = (workspace / "secret").glob("*/secret-*")
+    secret.write_bytes(secret.read_bytes()[:-1] + b"\x07")
+    if damage == "missing":
+        secret.unlink()
+    folder = Folder(workspace)
+    with (
+        folder.reading() as (_, model),
+        pytest.raises(InvalidInput, match=f"{secret.parent}: is damaged"),
+    ):
+        loaded(folder, model)
 
 
 def test_no_private_record_is_opened(workspace):

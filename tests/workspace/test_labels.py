@@ -53,6 +53,8 @@ def test_a_regression_has_floats(tmp_path, column):
         ([None, 1], {"classes": ("1",)}, "row 1 has no label"),
         ([0.5, 1.0], {}, "are fractions: use --task regression, or name classes"),
         ([0.5, 1.0], {"classes": ("1",)}, "are fractions"),
+        ([1.0, math.inf], {}, "labels in 'y' are not all finite"),
+        ([1.0, math.inf], {"task": "regression"}, "labels in 'y' are not all finite"),
         (["a", "b"], {"task": "regression"}, "are string, not numbers"),
         ([True, False], {"task": "regression"}, "are bool, not numbers"),
         ([[1], [2]], {}, "use text or integers"),

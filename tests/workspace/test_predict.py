@@ -164,7 +164,7 @@ def test_the_document_names_model_rows_and_output(workspace, tmp_path):
     [
         ({"age": None}, "no column 'age', which the model needs"),
         ({"age": ["old"] * 40}, "column 'age': "),
-        ({"age": [float("inf")] * 40}, "column 'age' holds an infinite number"),
+        ({"age": [float("inf")] * 40}, "column 'age' holds a number of 1e"),
         ({"id": ["same"] * 40}, "id 'same' is there twice"),
         ({"id": [""] * 40}, "row 1 has no id"),
     ],
@@ -178,6 +178,27 @@ def test_a_table_that_does_not_fit_is_named_and_nothing_is_written(
         predict(workspace, write(tmp_path / "new.csv", columns), tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
     assert everything_in(workspace) == before
+
+
+def test_a_request_that_is_honoured_meanwhile_does_no_harm(workspace, tmp_path, monkeypatch):
+    head_of, calls = module.head_of, []
+
+    def meanwhile(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            forget(workspace, ["00003"])
+        return head_of(*arguments)
+
+    monkeypatch.setattr(module, "head_of", meanwhile)
+    document = predict(workspace, tmp_path / "public.csv", tmp_path / "out.csv")
+    assert document["model"]["sha256"] == status(workspace)["model"]["sha256"]
+
+
+def test_a_model_that_is_gone_is_named(workspace, tmp_path):
+    (model,) = (workspace / "models").iterdir()
+    model.unlink()
+    with pytest.raises(OSError, match=model.name):
+        predict(workspace, tmp_path / "public.csv", tmp_path / "out.csv")
 
 
 def test_predicting_opens_no_private_record_and_changes_nothing(workspace, tmp_path):

@@ -7,7 +7,14 @@ import pytest
 
 from expunge.workspace.forget import forget
 from expunge.workspace.report import report, retraining_sentence
-from tests.workspace.tables_made import everything_in, fitted, private_people, public_people, usual
+from tests.workspace.tables_made import (
+    DECLARED,
+    everything_in,
+    fitted,
+    private_people,
+    public_people,
+    usual,
+)
 
 
 def written(workspace):
@@ -88,6 +95,14 @@ def test_a_regression_has_a_report(tmp_path):
     workspace = fitted(tmp_path, private, public, task="regression")
     forget(workspace, ["00003"])
     assert "Observer: final." in first_cards(written(workspace))
+
+
+@pytest.mark.parametrize("forgotten", [[], ["00003"]])
+def test_a_workspace_without_public_records_has_a_report(tmp_path, forgotten):
+    workspace = fitted(tmp_path, without_public=True, declare=DECLARED)
+    if forgotten:
+        forget(workspace, forgotten)
+    assert "0 public" in " ".join(first_cards(written(workspace)).split())
 
 
 def test_every_private_record_may_be_gone(tmp_path):

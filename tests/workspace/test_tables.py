@@ -69,6 +69,8 @@ def test_line_ends_of_other_systems_and_quoted_text_are_read(tmp_path):
         ("wide.csv", "id,x\na,1\n".encode("utf-16"), "cannot be read"),
         ("plain.csv.gz", b"id,x\na,1\n", "cannot be read"),
         ("cut.csv.gz", gzip.compress(b"id,x\na,1\n" * 99)[:-9], "cannot be read"),
+        ("broken.csv.gz", gzip.compress(b"id,x\na,1\n")[:12] + bytes(30), "cannot be read"),
+        ("long.csv", b"x" * 200_000, "cannot be read"),
         ("text.parquet", b"id,x\na,1\n", "cannot be read"),
         ("short.parquet", b"", "cannot be read"),
     ],
@@ -80,6 +82,17 @@ def test_what_is_no_table_is_refused_with_its_name(tmp_path, name, content, comp
         read_table(path)
     assert refused.value.field == str(path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("place", [5, -20])
+def test_a_damaged_parquet_file_is_refused_with_its_name(tmp_path, place):
+    path = write(tmp_path / "table.parquet", people(30, seed=0))
+    content = bytearray(path.read_bytes())
+    content[place] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match="cannot be read") as refused:
+        read_table(path)
+    assert refused.value.field == str(path)
 
 
 def test_parquet_may_repeat_no_column_and_must_have_rows(tmp_path):
@@ -121,6 +134,8 @@ def test_integer_ids_are_their_digits(tmp_path):
         (pa.array(["a", "", "b"]), "row 2 has no id"),
         (pa.array([" ", "a", "b"]), "row 1 has no id"),
         (pa.array([1, None, 2]), "row 2 has no id"),
+        (pa.array(["a", "b ", "c"]), "id 'b ' begins or ends with blanks"),
+        (pa.array(["a", "b\nc", "d"]), r"id 'b\\nc' .* is no text"),
         (pa.array([1.0, 2.0, 3.0]), "ids in 'id' are double"),
         (pa.array([True, False, True]), "ids in 'id' are bool"),
     ],

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from expunge.workspace import verify as module
 from expunge.workspace.forget import forget
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import change_ledger, everything_in, ledger_rows, usual
@@ -120,6 +121,29 @@ def test_a_model_that_the_certificate_is_not_about_is_named(certified):
     change_ledger(certified, "UPDATE models SET sha256 = ? WHERE number = 3", sha256)
     found = verify(certified)
     assert found["first_difference"] == "model_sha256"
+
+
+def test_a_certificate_in_the_ledger_that_cannot_be_read_is_named(certified):
+    change = "UPDATE certificates SET document = replace(document, 'epsilon', 'epsilom')"
+    change_ledger(certified, change)
+    found = verify(certified)
+    assert not found["valid"]
+    assert found["claim"] is None
+
+
+def test_a_request_that_is_honoured_meanwhile_is_no_false_alarm(workspace, monkeypatch):
+    check, calls = module._file_difference, []
+
+    def meanwhile(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            forget(workspace, ["00003"])
+        return check(*arguments)
+
+    monkeypatch.setattr(module, "_file_difference", meanwhile)
+    found = verify(workspace)
+    assert found["valid"]
+    assert found["certificates"] == 1
 
 
 def test_a_record_that_came_back_is_noticed(certified):
