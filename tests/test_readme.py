@@ -14,11 +14,25 @@ RESULTS = ROOT / "experiments/required_noise/results"
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["steps", "noise"])
+TABLES = (
+    "required_noise/results/steps",
+    "required_noise/results/noise",
+    "frontier/results/comparison",
+)
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_the_readme_shows_the_committed_table(name):
-    marked = f"<!-- experiments/required_noise/results/{name}.md -->\n(.*?)<!-- end -->"
+    marked = f"<!-- experiments/{name}.md -->\n(.*?)<!-- end -->"
     (shown,) = re.findall(marked, README, re.DOTALL)
-    assert shown == (RESULTS / f"{name}.md").read_text()
+    assert shown == (ROOT / f"experiments/{name}.md").read_text()
+
+
+def test_the_readme_s_gap_between_auto_and_retraining_is_the_committed_one():
+    table = (ROOT / "experiments/frontier/results/auto.md").read_text().splitlines()
+    gaps = [float(line.split("|")[-2]) for line in table[2:]]
+    (stated,) = re.findall(r"within ([\d.]+) points of\s+retraining", README)
+    assert max(gaps) == float(stated)
 
 
 def test_the_committed_tables_follow_from_the_committed_json():

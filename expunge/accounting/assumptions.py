@@ -65,6 +65,11 @@ class Assumptions:
         object.__setattr__(self, "marks", MappingProxyType(known))
         self._check_together()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copies and other processes get the same record; a mapping proxy alone cannot travel."""
+        values = [getattr(self, name) for name in self.constants()]
+        return type(self), (*values, dict(self.marks))
+
     def _check_together(self) -> None:
         if self.clip is None and self.smoothness is None:
             raise InvalidInput("assumptions.smoothness", "required unless gradients are clipped")

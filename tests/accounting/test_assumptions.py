@@ -1,5 +1,6 @@
 """What assumptions accept, and which field they blame when they do not."""
 
+import copy
 import math
 from typing import Any
 
@@ -96,3 +97,12 @@ def test_assumptions_cannot_be_changed_behind_their_back() -> None:
         found.marks["lipschitz"] = "assumed"  # pyright: ignore[reportIndexIssue]
     with pytest.raises(AttributeError):
         found.lipschitz = 0.1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_copy_is_equal_and_as_frozen_as_the_original():
+    loss = Assumptions(**GIVEN, marks={"smoothness": "enforced"})
+    for again in (copy.copy(loss), copy.deepcopy(loss)):
+        assert again == loss
+        assert again.mark("smoothness") == "enforced"
+        with pytest.raises(TypeError):
+            again.marks["smoothness"] = "public"

@@ -1,0 +1,65 @@
+"""A long run in parts: each is kept as it ends, so that a run that was stopped goes on.
+
+Parts lie beside the results until the run is complete. Their names carry a digest of the settings
+and of this experiment's code: another run never finds them.
+"""
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Parts"]
+
+Rows = list[dict[str, Any]]
+DRAWING = {"figures.py", "report.py"}
+
+
+@dataclass
+class Parts:
+    """Args:
+    folder: Where parts are kept; None keeps none.
+    settings: As JSON; part of every name.
+    seconds: That each part took, whenever it was run.
+    """
+
+    folder: Path | None
+    settings: str
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def rows(self, name: str, work: Callable[[], Iterable[dict[str, Any]]]) -> Rows:
+        """The part's rows: kept from before, or made now."""
+        path = None if self.folder is None else self.folder / f"{self._digest()}-{name}.json"
+        if path is not None and path.exists():
+            kept = json.loads(path.read_text())
+            self.seconds[name] = kept["seconds"]
+            return kept["rows"]
+        start = time.perf_counter()
+        rows = list(work())
+        self.seconds[name] = round(time.perf_counter() - start, 1)
+        print(f"  {name}: {self.seconds[name]:g} s", file=sys.stderr)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            half = path.with_suffix(".half")
+            half.write_text(json.dumps({"seconds": self.seconds[name], "rows": rows}))
+            half.rename(path)
+        return rows
+
+    def done(self) -> None:
+        """Nothing is left behind."""
+        if self.folder is not None and self.folder.exists():
+            for path in self.folder.glob(f"{self._digest()}-*"):
+                path.unlink()
+            if not any(self.folder.iterdir()):
+                self.folder.rmdir()
+
+    def _digest(self) -> str:
+        digest = hashlib.sha256(self.settings.encode())
+        for path in sorted(Path(__file__).parent.glob("*.py")):
+            if path.name not in DRAWING:
+                digest.update(path.read_bytes())
+        return digest.hexdigest()[:12]
