@@ -1,5 +1,33 @@
-"""Markov kernels, one in each file: learning, unlearning and retraining are the same step."""
+"""Markov kernels, one in each file, and ensembles of the models they sample."""
 
 from expunge.sampling import batches, pngd
+from expunge.sampling.engines import Local
+from expunge.sampling.ensembles import Ensemble, sample_ensemble
+from expunge.sampling.networks import Network
+from expunge.sampling.problem import (
+    DefaultUniform,
+    FullBatch,
+    Gaussian,
+    IndependentBatches,
+    Problem,
+    SharedBatches,
+    Zero,
+)
+from expunge.sampling.ray_engine import Ray
 
-__all__ = ["batches", "pngd"]
+__all__ = [
+    "DefaultUniform",
+    "Ensemble",
+    "FullBatch",
+    "Gaussian",
+    "IndependentBatches",
+    "Local",
+    "Network",
+    "Problem",
+    "Ray",
+    "SharedBatches",
+    "Zero",
+    "batches",
+    "pngd",
+    "sample_ensemble",
+]

@@ -1,0 +1,134 @@
+"""One block of models through learning, unlearning and retraining: the one loop.
+
+    theta <- Proj( theta - eta (gradient + l2 theta) + sqrt(2 eta) sigma xi )
+
+as in `pngd.py`, in place on stacked models. One learning run serves every K and is continued by
+unlearning; one retraining run of T + max K steps serves every K too. Noise, initial points and
+orders are functions of (seed, chain, step, model): a block is the same wherever it is computed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from expunge.core import counters
+from expunge.sampling import kernels
+from expunge.sampling.fused import Fused
+from expunge.sampling.networks import Network
+from expunge.sampling.orders import Orders
+from expunge.sampling.plain import Plain, Precision
+from expunge.sampling.problem import DefaultUniform, Gaussian, Problem, Records, SharedBatches
+
+__all__ = ["Plan", "Point", "Regime", "run_block"]
+
+Regime = Literal["learned", "unlearned", "retrained"]
+Point = tuple[str, int]  # regime and unlearning steps
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything a block of models is a function of, besides its place.
+
+    Args:
+        coupled: Retraining draws the initial points, noise and orders that learning drew.
+        precision: Of products; weights and noise are float32, or float64 throughout.
+    """
+
+    problem: Problem
+    regimes: tuple[Regime, ...]
+    unlearn_steps: tuple[int, ...]
+    seed: int
+    coupled: bool = False
+    device: str = "cpu"
+    precision: Precision = "float32"
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """What a block yields: ("learned", 0) after T steps, every other regime at every K."""
+        found: list[Point] = [("learned", 0)] if "learned" in self.regimes else []
+        for regime in ("unlearned", "retrained"):
+            if regime in self.regimes:
+                found += [(regime, k) for k in sorted(set(self.unlearn_steps))]
+        return found
+
+    @cached_property
+    def everything(self) -> Records:
+        features, targets = self.problem.all_records()
+        dtype = torch.float64 if self.precision == "float64" else torch.float32
+        return Records(features.to(self.device, dtype), targets.to(self.device))
+
+    @cached_property
+    def remaining(self) -> Records:
+        kept = self.problem.retained().to(self.device)
+        return Records(self.everything.features[kept], self.everything.targets[kept])
+
+    def key(self, purpose: str, retraining: bool, step: int = 0) -> int:
+        """Of a stream; coupled chains share them all."""
+        chain = "retrained" if retraining and not self.coupled else "learned"
+        return counters.stream(self.seed, purpose, chain, step)
+
+
+def run_block(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
+    """Models first..first+models-1 at every point of the plan: (models, *shape) each."""
+    found: dict[Point, Tensor] = {}
+    learn_steps = plan.problem.learn_steps
+    for retraining in (False, True):
+        mine = [point for point in plan.points if (point[0] == "retrained") is retraining]
+        if not mine:
+            continue
+        chain = _chain(plan, retraining, first, models)
+        sides = [_orders(plan, retraining, remaining, first, models) for remaining in (False, True)]
+        last = learn_steps + max(k for _, k in mine)
+        for step in range(last + 1):
+            for point in mine:
+                if step == learn_steps + point[1]:
+                    found[point] = chain.weights.clone()
+            if step < last:
+                remaining = retraining or step >= learn_steps
+                records = plan.remaining if remaining else plan.everything
+                orders = sides[remaining]
+                key = plan.key("noise", retraining, step)
+                chain.step(records, orders.rows(step), orders.runs, key)
+    return found
+
+
+def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fused:
+    """At its initial points."""
+    problem, key = plan.problem, plan.key("init", retraining)
+    law, count = problem.law, torch.Size(problem.shape).numel()
+    dtype = plan.everything.features.dtype
+    if isinstance(law, Gaussian):
+        drawn = counters.normals(key, first, models, count, plan.device).to(dtype) * law.std
+    elif isinstance(law, DefaultUniform):
+        drawn = _uniform(plan, key, first, models, count)
+    else:
+        drawn = torch.zeros(models, count, device=plan.device, dtype=dtype)
+    weights = drawn.view(models, *problem.shape)
+    if plan.precision == "bfloat16" and Fused.serves(problem):
+        return Fused(problem, weights, first)
+    return Plain(problem, plan.precision, weights, first)
+
+
+def _uniform(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:
+    """On +-1/sqrt(fan-in), by the kernel where there is one: the same bits."""
+    loss, dtype = plan.problem.loss, plan.everything.features.dtype
+    if isinstance(loss, Network):
+        bounds = loss.default_bounds().to(plan.device)
+        return counters.uniforms(key, first, models, count, plan.device).to(dtype) * bounds
+    bound = plan.problem.shape[-1] ** -0.5
+    if plan.device.startswith("cuda") and dtype == torch.float32 and kernels.available():
+        drawn = torch.empty(models, count, device=plan.device)
+        kernels.launch_uniforms(drawn, key, first, bound)
+        return drawn
+    return counters.uniforms(key, first, models, count, plan.device).to(dtype) * bound
+
+
+def _orders(plan: Plan, retraining: bool, remaining: bool, first: int, models: int) -> Orders:
+    """A shared order is the same in both chains: estimates are conditional on it anyway."""
+    present = plan.problem.retained() | (not remaining)
+    shared = isinstance(plan.problem.scheme, SharedBatches)
+    key = plan.key("order", retraining and not shared)
+    return Orders(plan.problem.scheme, key, present.to(plan.device), first, models)

@@ -1,0 +1,108 @@
+"""Where blocks of models are computed: an engine maps blocks to results, in any order.
+
+A block is a function of the plan and of its place alone, so a lost worker's blocks are computed
+again and the result is the same. Results travel as arrays; one process collects them.
+"""
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from expunge.sampling.chain import Plan, Point, run_block
+
+__all__ = ["Arrays", "Block", "Engine", "Local", "arrays_of", "tensors_of"]
+
+Arrays = dict[Point, np.ndarray]
+
+
+class Block(NamedTuple):
+    first: int
+    models: int
+
+
+class Engine(Protocol):
+    """Every block exactly once, in any order; a block whose worker died is computed again."""
+
+    def map(
+        self, plan: Plan, blocks: Sequence[Block]
+    ) -> Iterator[tuple[Block, dict[Point, Tensor]]]: ...
+
+
+@dataclass(frozen=True)
+class Local:
+    """Processes of this machine; with one, the caller's own.
+
+    Args:
+        threads: torch threads of each process; a matrix product's rounding may depend on them.
+    """
+
+    processes: int = 1
+    threads: int | None = None
+
+    def map(
+        self, plan: Plan, blocks: Sequence[Block]
+    ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
+        """A pool that breaks is replaced; one that breaks without finishing anything is not."""
+        if self.processes == 1:
+            yield from ((block, run_block(plan, *block)) for block in blocks)
+            return
+        waiting, threads = list(blocks), self.threads or max(1, _cores() // self.processes)
+        context = multiprocessing.get_context("spawn")
+        while waiting:
+            before = len(waiting)
+            with ProcessPoolExecutor(self.processes, context, _prepare, (plan, threads)) as pool:
+                try:
+                    for block, arrays in _finished(pool, waiting, 2 * self.processes):
+                        waiting.remove(block)
+                        yield block, tensors_of(arrays)
+                except BrokenProcessPool:
+                    if len(waiting) == before:
+                        raise
+
+
+def arrays_of(found: dict[Point, Tensor]) -> Arrays:
+    """Copied by value: shared memory would go with the process that made it."""
+    return {point: weights.cpu().numpy() for point, weights in found.items()}
+
+
+def tensors_of(arrays: Arrays) -> dict[Point, Tensor]:
+    return {point: torch.from_numpy(array.copy()) for point, array in arrays.items()}
+
+
+def _finished(
+    pool: ProcessPoolExecutor, blocks: Sequence[Block], at_most: int
+) -> Iterator[tuple[Block, Arrays]]:
+    """Results as they come, with at most so many blocks under way or waiting to be read."""
+    left, running = list(reversed(blocks)), dict[Future[Arrays], Block]()
+    while left or running:
+        while left and len(running) < at_most:
+            block = left.pop()
+            running[pool.submit(_compute, block)] = block
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            yield running[future], future.result()
+            del running[future]
+
+
+_plan: Plan | None = None  # of this worker
+
+
+def _prepare(plan: Plan, threads: int) -> None:
+    global _plan
+    _plan = plan
+    torch.set_num_threads(threads)
+
+
+def _compute(block: Block) -> Arrays:
+    assert _plan is not None
+    return arrays_of(run_block(_plan, *block))
+
+
+def _cores() -> int:
+    return torch.get_num_threads()

@@ -1,0 +1,162 @@
+"""Samples of models from pi_L, pi_U and pi_R: one call, any number of models.
+
+    ensembles = sample_ensemble(problem, unlearn_steps=(1, 5, 15), models=30_000, seed=0)
+    ensembles["unlearned", 5].weights    # (models, ...) from pi_U^5
+    ensembles["retrained", 5].weights    # (models, ...) from pi_R^{T+5}, its comparator
+
+Paper: pi_U^K is compared with pi_R^{T+K} [thm:unlearning_init_bound]; K = 0 gives pi_L^T and
+pi_R^T. Noise, initial points and orders are the same bit for bit for a seed however the work is
+laid out; weights are, when blocks and the number of threads are, and otherwise agree within a
+product's rounding.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from expunge.sampling import shards
+from expunge.sampling.chain import Plan, Point, Regime
+from expunge.sampling.engines import Block, Engine, Local
+from expunge.sampling.plain import Precision
+from expunge.sampling.problem import IndependentBatches, Problem
+from expunge.sampling.progress import bar
+
+__all__ = ["Ensemble", "sample_ensemble"]
+
+MODELS_ON_CPU = 512  # of a block
+BYTES_ON_CUDA = 24 * 2**30  # of a block's weights, gradients and snapshots
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Models of one law: in memory, or in the shards of a folder."""
+
+    regime: str
+    unlearn_steps: int
+    parts: tuple[Tensor | Path, ...]
+
+    def blocks(self) -> Iterator[Tensor]:
+        """(models, ...) at a time; a folder's are read one by one."""
+        point = self.regime, self.unlearn_steps
+        for part in self.parts:
+            yield part if isinstance(part, Tensor) else shards.read(part, point)
+
+    @property
+    def weights(self) -> Tensor:
+        """All models: (models, ...)."""
+        blocks = list(self.blocks())
+        return blocks[0] if len(blocks) == 1 else torch.cat(blocks)
+
+
+def sample_ensemble(
+    problem: Problem,
+    regimes: Sequence[Regime] = ("unlearned", "retrained"),
+    unlearn_steps: Sequence[int] = (1, 5, 15),
+    *,
+    models: int,
+    coupled: bool = False,
+    device: str | torch.device = "cpu",
+    engine: Engine | str = "local",
+    seed: int = 0,
+    precision: Precision | None = None,
+    block: int | None = None,
+    folder: Path | str | None = None,
+    progress: bool = False,
+) -> dict[Point, Ensemble]:
+    """Ensembles by (regime, K); ("learned", 0) for the models before unlearning.
+
+    Args:
+        regimes: Of "learned", "unlearned", "retrained".
+        coupled: The same initial points, noise and orders in both chains. Differences between
+            them are then due to the forgotten records alone; the two ensembles are dependent.
+        engine: "local", "ray", or an engine with its settings.
+        precision: float32 or float64 anywhere; tf32 or bfloat16 products on CUDA. By default
+            float32, on CUDA bfloat16 unless `coupled`: rounding does not cancel in pairs.
+        block: Models computed together; the unit of work, of rounding and of files.
+        folder: Where shards go, for ensembles larger than memory; continued if it exists.
+    """
+    place = torch.device(device)
+    if precision is None:
+        precision = "bfloat16" if place.type == "cuda" and not coupled else "float32"
+    _check(regimes, unlearn_steps, models, precision, place)
+    plan = Plan(problem, tuple(regimes), tuple(unlearn_steps), seed, coupled, str(place), precision)
+    blocks = _blocks(plan, models, block)
+    mapped = _engine(engine)
+    if folder is not None:
+        return _on_disk(plan, mapped, blocks, folder, progress)
+    return _in_memory(plan, mapped, blocks, progress)
+
+
+def _in_memory(
+    plan: Plan, engine: Engine, blocks: list[Block], progress: bool
+) -> dict[Point, Ensemble]:
+    models, whole = blocks[-1].first + blocks[-1].models, dict[Point, Tensor]()
+    with bar(models, 0, progress) as finished:
+        for block, found in engine.map(plan, blocks):
+            if len(blocks) == 1:
+                whole = found
+            for point, weights in found.items() if len(blocks) > 1 else ():
+                if point not in whole:
+                    whole[point] = weights.new_empty(models, *plan.problem.shape)
+                whole[point][block.first : block.first + block.models] = weights
+            finished(block.models)
+    return {point: Ensemble(*point, (whole[point],)) for point in plan.points}
+
+
+def _on_disk(
+    plan: Plan, engine: Engine, blocks: list[Block], path: Path | str, progress: bool
+) -> dict[Point, Ensemble]:
+    folder = shards.Folder.opened(path, plan, blocks)
+    missing, models = folder.missing(blocks), blocks[-1].first + blocks[-1].models
+    with bar(models, models - sum(block.models for block in missing), progress) as finished:
+        for block, found in engine.map(plan, missing):
+            folder.save(block, found)
+            finished(block.models)
+    files = tuple(folder.shard(block) for block in blocks)
+    return {point: Ensemble(*point, files) for point in plan.points}
+
+
+def _blocks(plan: Plan, models: int, size: int | None) -> list[Block]:
+    """Consecutive; a run of models with one order is never cut."""
+    if size is None and plan.device == "cpu":
+        size = MODELS_ON_CPU
+    if size is None:
+        each = 4 * torch.Size(plan.problem.shape).numel() * (3 + len(plan.points))
+        size = max(1, BYTES_ON_CUDA // each)
+    scheme = plan.problem.scheme
+    if isinstance(scheme, IndependentBatches):
+        size = -(-size // scheme.models_per_order) * scheme.models_per_order
+    return [Block(first, min(size, models - first)) for first in range(0, models, size)]
+
+
+def _engine(given: Engine | str) -> Engine:
+    if not isinstance(given, str):
+        return given
+    if given == "local":
+        return Local()
+    if given == "ray":
+        from expunge.sampling.ray_engine import Ray
+
+        return Ray()
+    raise ValueError(f"engine {given!r}: 'local', 'ray', or an engine")
+
+
+def _check(
+    regimes: Sequence[str],
+    unlearn_steps: Sequence[int],
+    models: int,
+    precision: Precision,
+    device: torch.device,
+) -> None:
+    unknown = set(regimes) - {"learned", "unlearned", "retrained"}
+    if unknown or not regimes:
+        raise ValueError(f"regimes are learned, unlearned and retrained, not {sorted(unknown)}")
+    if set(regimes) - {"learned"} and not unlearn_steps:
+        raise ValueError("unlearn_steps must name at least one K")
+    if any(k < 0 for k in unlearn_steps) or models < 1:
+        raise ValueError("unlearn_steps must not be negative and models positive")
+    if precision in ("tf32", "bfloat16") and device.type != "cuda":
+        raise ValueError(f"{precision} products need a CUDA device")

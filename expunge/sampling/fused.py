@@ -1,0 +1,111 @@
+"""A block of linear heads advanced by the Triton kernels: softmax and logistic losses on CUDA.
+
+A step is `kernels.residuals` (features, weights -> residuals in bfloat16), the library's product
+of residuals and features, and `kernels.update`. Products take bfloat16 factors and accumulate in
+float32; weights and noise are float32. Models are stored in units: those that share rows, or as
+many as a buffer of residuals holds; the kernels' tile order is within a unit.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding
+
+from expunge.losses import Logistic, Softmax
+from expunge.sampling import kernels
+from expunge.sampling.kernels import WIDEST, Split
+from expunge.sampling.problem import FullBatch, IndependentBatches, Problem, Records
+
+__all__ = ["Fused"]
+
+RESIDUALS = 2**31  # numbers in a buffer of residuals: 4 GiB
+
+
+class Fused:
+    """Args:
+    weights: (models, outputs, features) float32 on CUDA, advanced in place.
+    first: Number of the first model.
+    """
+
+    def __init__(self, problem: Problem, weights: Tensor, first: int):
+        self.problem, self.weights, self.first = problem, weights, first
+        models, outputs, width = weights.shape
+        self.split = Split.of(outputs)
+        columns, tile, scheme = self.split.columns, self.split.tile, problem.scheme
+        rows = len(problem.retained()) if isinstance(scheme, FullBatch) else scheme.size
+        if isinstance(scheme, IndependentBatches):
+            self.unit = scheme.models_per_order
+            self.together = max(1, RESIDUALS // (rows * columns * self.unit))
+        else:
+            parts = -(-models * rows * columns // RESIDUALS)
+            self.unit = -(-models // (parts * tile)) * tile
+            self.together = 1
+        self.units = -(-models // self.unit)
+        shape = self.units, self.unit * columns, width
+        self.copy = torch.zeros(shape, dtype=torch.bfloat16, device=weights.device)
+        self.gradient = torch.zeros_like(self.copy)
+        self.residuals = torch.empty(
+            min(self.together, self.units) * rows * self.unit * columns,
+            dtype=torch.bfloat16,
+            device=weights.device,
+        )
+        self._seen: tuple[Tensor, Tensor] | None = None
+        self._update(0, shrink=1.0, rate=0.0, noise_std=0.0, radius=None)  # fills the copy
+
+    @staticmethod
+    def serves(problem: Problem) -> bool:
+        """Whether the kernels know this loss and these shapes."""
+        if not (kernels.available() and isinstance(problem.loss, Softmax | Logistic)):
+            return False
+        outputs, width = problem.shape
+        if outputs > WIDEST or width % 8:
+            return False
+        scheme, tile = problem.scheme, Split.of(outputs).tile
+        return not isinstance(scheme, IndependentBatches) or scheme.models_per_order % tile == 0
+
+    def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
+        """One step; run i of models sees rows[i], or all records if None."""
+        features, targets = self._half(records.features)[None], records.targets[None]
+        if rows is not None:
+            features, targets = embedding(rows, features[0]), targets[0, rows]
+        for start in range(0, self.units, self.together):
+            units = slice(start, min(start + self.together, self.units))
+            own = units if len(runs) > 1 else slice(0, 1)
+            self._differentiate(units, features[own], targets[own])
+        problem = self.problem
+        self._update(
+            key,
+            shrink=1 - problem.step_size * problem.loss.l2,
+            rate=problem.step_size / features.shape[1],
+            noise_std=problem.noise_std,
+            radius=problem.radius,
+        )
+
+    def _differentiate(self, units: slice, features: Tensor, targets: Tensor) -> None:
+        """The sum over rows of each unit's gradients, in tile order."""
+        number, rows, columns = units.stop - units.start, features.shape[1], self.copy.shape[1]
+        residuals = self.residuals[: number * rows * columns].view(number, rows, columns)
+        kernels.launch_residuals(features, self.copy[units], targets, residuals, self.split)
+        torch.bmm(residuals.transpose(1, 2), features, out=self.gradient[units])
+
+    def _update(
+        self, key: int, shrink: float, rate: float, noise_std: float, radius: float | None
+    ) -> None:
+        kernels.launch_update(
+            self.weights,
+            self.gradient,
+            self.copy,
+            self.split,
+            key=key,
+            first=self.first,
+            unit=self.unit,
+            shrink=shrink,
+            rate=rate,
+            noise_std=noise_std,
+            radius=radius,
+        )
+
+    def _half(self, features: Tensor) -> Tensor:
+        """In bfloat16; the last conversion is kept."""
+        if self._seen is None or self._seen[0] is not features:
+            self._seen = features, features.bfloat16()
+        return self._seen[1]

@@ -1,0 +1,225 @@
+"""What an ensemble is sampled from: data, loss, chain, initial law and batches, as one record.
+
+    pi_L^T      T steps on all records from the initial law
+    pi_U^K      K further steps on what remains, started from pi_L^T
+    pi_R^{T+K}  T + K steps on what remains, from the initial law
+
+one step being PNGD (`pngd.py`). Paper: [alg:pngd_training], [alg:langevin_unlearning];
+unlearning after K steps is compared with retraining after T + K [thm:unlearning_init_bound].
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from expunge.losses.linear import LinearLoss
+from expunge.sampling.networks import Network
+
+__all__ = [
+    "DefaultUniform",
+    "FullBatch",
+    "Gaussian",
+    "IndependentBatches",
+    "Problem",
+    "Records",
+    "SharedBatches",
+    "Zero",
+]
+
+ArrayLike = Tensor | np.ndarray | Sequence[float]
+
+
+class Records(NamedTuple):
+    features: Tensor  # (rows, ...)
+    targets: Tensor  # (rows,)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Every weight independently normal."""
+
+    std: float
+
+
+@dataclass(frozen=True)
+class DefaultUniform:
+    """torch's own law of a linear layer: uniform on +-1/sqrt(features)."""
+
+
+@dataclass(frozen=True)
+class Zero:
+    """All models start at the origin."""
+
+
+@dataclass(frozen=True)
+class FullBatch:
+    """Every step sees every record."""
+
+
+@dataclass(frozen=True)
+class SharedBatches:
+    """One order of the records for all models and both regimes.
+
+    Models are then independent only given that order: two ensembles with different orders differ
+    by a shift that more models do not remove (DESIGN section 5). Every estimate is conditional.
+    """
+
+    size: int
+
+
+@dataclass(frozen=True)
+class IndependentBatches:
+    """An order of the records for each run of `models_per_order` models."""
+
+    size: int
+    models_per_order: int = 80
+
+
+Init = Gaussian | DefaultUniform | Zero
+Batch = FullBatch | SharedBatches | IndependentBatches
+NAMED_INITS: dict[str, Init] = {"zero": Zero(), "uniform": DefaultUniform()}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Args:
+    loss: A loss of linear heads, or a `Network`; its ridge included.
+    private, public: (features, targets); public may be None.
+    forget: Rows of `private` in the request: indices or a mask.
+    sigma: The paper's sigma; each coordinate receives std sqrt(2 step_size) sigma.
+    radius: Of the ball every step is projected onto; None for no constraint.
+    init: A law, or "zero" or "uniform".
+    batch: A scheme; None for the full batch, a number for independent batches of that size.
+    """
+
+    loss: LinearLoss | Network
+    private: Records | tuple[ArrayLike, ArrayLike]
+    public: Records | tuple[ArrayLike, ArrayLike] | None
+    forget: ArrayLike
+    step_size: float
+    sigma: float
+    learn_steps: int
+    radius: float | None = None
+    init: Init | str = DefaultUniform()
+    batch: Batch | int | None = None
+
+    def __post_init__(self):
+        private = _records(self.private)
+        public = private._replace(features=private.features[:0], targets=private.targets[:0])
+        if self.public is not None:
+            public = _records(self.public)
+        set_field = object.__setattr__
+        set_field(self, "private", private)
+        set_field(self, "public", public)
+        set_field(self, "forget", _indices(self.forget, len(private.targets)))
+        set_field(self, "init", _init(self.init))
+        set_field(self, "batch", _batch(self.batch))
+        self._check()
+
+    def _check(self) -> None:
+        private, public = self.records_of()
+        if private.features.shape[1:] != public.features.shape[1:]:
+            raise ValueError("private and public rows have different features")
+        for name in ("step_size", "sigma"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be finite and not negative, not {value}")
+        if self.step_size == 0 or self.learn_steps < 0:
+            raise ValueError("step_size must be positive and learn_steps not negative")
+        if self.radius is not None and not self.radius > 0:
+            raise ValueError(f"radius must be positive, not {self.radius}")
+        remaining = len(private.targets) + len(public.targets) - len(self.forgotten)
+        size = 1 if isinstance(self.scheme, FullBatch) else self.scheme.size
+        if not 1 <= size <= remaining:
+            raise ValueError(f"a batch of {size} from {remaining} remaining records")
+
+    def records_of(self) -> tuple[Records, Records]:
+        """Private and public rows as tensors."""
+        assert isinstance(self.private, Records)
+        assert isinstance(self.public, Records)
+        return self.private, self.public
+
+    @property
+    def forgotten(self) -> Tensor:
+        """Rows of `private` to forget: sorted, each once."""
+        assert isinstance(self.forget, Tensor)
+        return self.forget
+
+    @property
+    def scheme(self) -> Batch:
+        assert not isinstance(self.batch, int)
+        assert self.batch is not None
+        return self.batch
+
+    @property
+    def law(self) -> Init:
+        assert not isinstance(self.init, str)
+        return self.init
+
+    @property
+    def noise_std(self) -> float:
+        return math.sqrt(2 * self.step_size) * self.sigma
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one model: (outputs, features), or (parameters,) of a network."""
+        if isinstance(self.loss, Network):
+            return (self.loss.parameters,)
+        return self.loss.outputs, self.records_of()[0].features.shape[1]
+
+    def all_records(self) -> Records:
+        """Private rows, then public ones."""
+        private, public = self.records_of()
+        return Records(
+            torch.cat([private.features, public.features]),
+            torch.cat([private.targets, public.targets]),
+        )
+
+    def retained(self) -> Tensor:
+        """Which of `all_records` remain after the request: (rows,) bool."""
+        private, public = self.records_of()
+        kept = torch.ones(len(private.targets) + len(public.targets), dtype=torch.bool)
+        kept[self.forgotten] = False
+        return kept
+
+
+def _records(given: tuple[ArrayLike, ArrayLike]) -> Records:
+    features, targets = (torch.as_tensor(part) for part in given)
+    if len(features) != len(targets):
+        raise ValueError(f"{len(features)} rows of features and {len(targets)} targets")
+    if not features.is_floating_point():
+        features = features.double()
+    if not torch.isfinite(features).all():
+        raise ValueError("features must be finite")
+    return Records(features, targets)
+
+
+def _indices(given: ArrayLike, rows: int) -> Tensor:
+    chosen = torch.as_tensor(given)
+    if chosen.dtype == torch.bool:
+        if chosen.shape != (rows,):
+            raise ValueError(f"a mask of {tuple(chosen.shape)} for {rows} private records")
+        return chosen.nonzero()[:, 0]
+    chosen = torch.unique(chosen.long())
+    if len(chosen) and not 0 <= int(chosen[0]) <= int(chosen[-1]) < rows:
+        raise ValueError(f"forget names records outside the {rows} private ones")
+    return chosen
+
+
+def _init(given: Init | str) -> Init:
+    if not isinstance(given, str):
+        return given
+    if given not in NAMED_INITS:
+        raise ValueError(f"init {given!r}: 'zero', 'uniform', or Gaussian(std)")
+    return NAMED_INITS[given]
+
+
+def _batch(given: Batch | int | None) -> Batch:
+    if given is None:
+        return FullBatch()
+    return IndependentBatches(given) if isinstance(given, int) else given

@@ -1,0 +1,51 @@
+"""Blocks of models on a Ray cluster (`pip install expunge[ray]`).
+
+Ray runs a block again when its worker dies, as often as it takes: blocks are pure functions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from expunge.sampling.chain import Plan, Point, run_block
+from expunge.sampling.engines import Arrays, Block, arrays_of, tensors_of
+
+__all__ = ["Ray"]
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Args:
+    address: Of a running cluster; a local one is started if None.
+    threads: torch threads, and cores, of each block; `gpus` its share of GPUs.
+    at_most: Blocks under way or waiting to be read.
+    """
+
+    address: str | None = None
+    threads: int = 1
+    gpus: float = 0.0
+    at_most: int = 64
+
+    def map(
+        self, plan: Plan, blocks: Sequence[Block]
+    ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
+        import ray  # type: ignore
+
+        if not ray.is_initialized():
+            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+
+        @ray.remote(max_retries=-1, num_cpus=self.threads, num_gpus=self.gpus)
+        def computed(plan: Plan, block: Block, threads: int) -> Arrays:
+            torch.set_num_threads(threads)
+            return arrays_of(run_block(plan, *block))
+
+        shared, left, running = ray.put(plan), list(reversed(blocks)), {}
+        while left or running:
+            while left and len(running) < self.at_most:
+                block = left.pop()
+                running[computed.remote(shared, block, self.threads)] = block  # type: ignore
+            done, _ = ray.wait(list(running))
+            for reference in done:
+                yield running.pop(reference), tensors_of(ray.get(reference))

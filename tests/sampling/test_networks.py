@@ -1,0 +1,59 @@
+"""Networks under the same interface: gradients, names, default law."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from expunge.losses import Softmax
+from expunge.sampling.networks import Network
+from tests.sampling.heads_problem import made
+
+
+def mlp():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(12, 5), nn.Tanh(), nn.Linear(5, 4))
+
+
+def test_gradient_is_autograds_and_leaves_the_template_alone():
+    module = mlp()
+    network = Network(module, cross_entropy)
+    before = [p.clone() for p in module.parameters()]
+    rows, targets = torch.randn(9, 12), torch.arange(9) % 4
+    weights = torch.randn(3, network.parameters) * 0.3
+    got = network.gradient(weights, rows, targets)
+    for model, gradient in zip(weights, got, strict=True):
+        copy = mlp()
+        copy.load_state_dict(network.split(model))
+        cross_entropy(copy(rows), targets).backward()
+        expected = torch.cat([p.grad.flatten() for p in copy.parameters()])
+        torch.testing.assert_close(gradient, expected)
+    assert all(torch.equal(p, q) for p, q in zip(before, module.parameters(), strict=True))
+
+
+def test_a_network_of_one_layer_is_a_linear_head():
+    from expunge.sampling.chain import Plan, run_block
+
+    network = Network(nn.Linear(12, 4, bias=False), cross_entropy, l2=0.05)
+    settings = {"batch": 30, "radius": 1.5}
+    plans = [
+        Plan(made(loss, **settings), ("unlearned", "retrained"), (2,), seed=3)
+        for loss in (network, Softmax(4, l2=0.05))
+    ]
+    ours, linear = (run_block(plan, 0, 6) for plan in plans)
+    for point, weights in linear.items():
+        torch.testing.assert_close(ours[point].view_as(weights), weights, rtol=0, atol=2e-6)
+
+
+def test_default_law_has_torchs_bounds():
+    network = Network(mlp(), cross_entropy)
+    named = network.split(network.default_bounds())
+    bounds = {name: float(bound.flatten()[0]) for name, bound in named.items()}
+    assert bounds["0.weight"] == bounds["0.bias"] == pytest.approx(1 / math.sqrt(12))
+    assert bounds["2.weight"] == bounds["2.bias"] == pytest.approx(1 / math.sqrt(5))
+    drawn = nn.Linear(12, 4000).weight.detach()  # the framework's own, for comparison
+    assert 0.99 < float(drawn.abs().max()) * math.sqrt(12) <= 1
+    with pytest.raises(ValueError, match="LSTM"):
+        Network(nn.LSTM(3, 2), cross_entropy).default_bounds()

@@ -1,0 +1,69 @@
+"""Ensembles on disk: resumed, whole files only, never mixed with another run."""
+
+import pytest
+import torch
+
+from expunge.sampling import shards
+from expunge.sampling.chain import Plan, run_block
+from expunge.sampling.engines import Block
+from expunge.sampling.ensembles import sample_ensemble
+from tests.sampling.heads_problem import made
+
+SETTINGS = {"unlearn_steps": (1,), "models": 50, "block": 20, "seed": 3}
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Stops:
+    """An engine that ends after `blocks` blocks, as a run that is interrupted."""
+
+    def __init__(self, blocks):
+        self.blocks, self.done = blocks, []
+
+    def map(self, plan, blocks):
+        for block in blocks:
+            if len(self.done) == self.blocks:
+                raise Interrupted
+            self.done.append(block)
+            yield block, run_block(plan, *block)
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
+    whole = sample_ensemble(made(), **SETTINGS)
+    with pytest.raises(Interrupted):
+        sample_ensemble(made(), **SETTINGS, folder=tmp_path, engine=Stops(2))
+    rest = Stops(9)
+    found = sample_ensemble(made(), **SETTINGS, folder=tmp_path, engine=rest)
+    assert rest.done == [Block(40, 10)]
+    for point, ensemble in whole.items():
+        assert torch.equal(found[point].weights, ensemble.weights)
+        assert [len(block) for block in found[point].blocks()] == [20, 20, 10]
+
+
+def test_half_a_file_is_no_file(tmp_path):
+    plan = Plan(made(), ("learned",), (), 0)
+    folder = shards.Folder.opened(tmp_path, plan, [Block(0, 2)])
+    folder.shard(Block(0, 2)).with_suffix(".new").write_bytes(b"half")
+    assert folder.missing([Block(0, 2)]) == [Block(0, 2)]
+    folder.save(Block(0, 2), run_block(plan, 0, 2))
+    assert folder.missing([Block(0, 2)]) == []
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": 4}, {"models": 60}, {"unlearn_steps": (2,)}, {"coupled": True}], ids=str
+)
+def test_another_run_is_refused(tmp_path, other):
+    sample_ensemble(made(), **SETTINGS, folder=tmp_path)
+    with pytest.raises(ValueError, match="another run"):
+        sample_ensemble(made(), **{**SETTINGS, **other}, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "other", [{"sigma": 0.03}, {"forget": range(21)}, {"radius": 3.0}], ids=str
+)
+def test_another_problem_is_refused(tmp_path, other):
+    sample_ensemble(made(), **SETTINGS, folder=tmp_path)
+    with pytest.raises(ValueError, match="another run"):
+        sample_ensemble(made(**other), **SETTINGS, folder=tmp_path)
