@@ -9,7 +9,19 @@ from typing import NoReturn
 
 import typer
 
-from expunge.cli import account, demo, fit, forget, plan, predict, report, status, verify
+from expunge.cli import (
+    account,
+    audit,
+    demo,
+    fit,
+    forget,
+    plan,
+    predict,
+    report,
+    sample,
+    status,
+    verify,
+)
 
 __all__ = ["app", "run"]
 
@@ -30,6 +42,8 @@ app.command("forget")(forget.forget)
 app.command("status")(status.status)
 app.command("predict")(predict.predict)
 app.command("report")(report.report)
+app.command("sample")(sample.sample)
+app.command("audit")(audit.audit)
 
 
 @app.callback()

@@ -1,0 +1,47 @@
+"""`expunge audit WORKSPACE`: attack the certificate, and say what that proves."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from expunge.cli.output import print_json
+from expunge.cli.progress import stages
+
+__all__ = ["audit"]
+
+
+def audit(
+    workspace: Annotated[Path, typer.Argument()],
+    models: Annotated[int, typer.Option(help="Of each law; half choose the test.")] = 400,
+    seed: Annotated[
+        int | None, typer.Option(help="Makes it repeatable, without the exact sampler.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Lower bound by attack, estimate, certificate; exit status 1 if they contradict."""
+    from expunge.workspace.audit import audit as attack
+
+    with stages("audit") as progress:
+        document = attack(workspace, models=models, seed=seed, progress=progress)
+    if json:
+        print_json(document)
+    else:
+        _print(document)
+    if document["contradicted"]:
+        raise typer.Exit(1)
+
+
+def _print(document: dict[str, Any]) -> None:
+    bound, certified = document["lower_bound"], document["certified"]
+    print(f"strategy {document['strategy']}, {document['models']:,} models of each law")
+    print(f"  lower bound   epsilon {bound['value']:.4g} at {bound['level']:.0%}")
+    low, high = document["estimate"]["interval"]
+    value = document["estimate"]["value"]
+    print(f"  estimate      D_2 {value:.4g} [{low:.4g}, {high:.4g}] along one direction")
+    print(f"  certificate   epsilon {certified['epsilon']:.4g}, D_2 {certified['renyi_2']:.4g}")
+    null, positive = document["null_control"], document["positive_control"]
+    print(f"  null control  epsilon {null['epsilon']:.4g}: {'quiet' if null['quiet'] else 'LOUD'}")
+    caught = "caught" if positive["caught"] else "NOT CAUGHT"
+    print(f"  no unlearning epsilon {positive['epsilon']:.4g}: {caught}")
+    print(document["verdict"])

@@ -1,0 +1,90 @@
+"""A job as a sampling problem: the laws that noisy descent on its records draws models from.
+
+Step size, ball and sigma are those that `Langevin` would use, so that an ensemble is made of the
+very models that its certificates speak of. Samples are seeded: for experiments and audits, never
+for release.
+"""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from expunge.sampling.chain import Regime
+from expunge.sampling.engines import Engine, Local
+from expunge.sampling.ensembles import Ensemble, sample_ensemble
+from expunge.sampling.problem import Problem, Zero
+from expunge.sampling.ray_engine import Ray
+from expunge.unlearning.job import Job
+from expunge.unlearning.langevin import Langevin, setting_of
+
+__all__ = ["engine_of", "problem_of", "sampled"]
+
+
+def problem_of(job: Job, forget: Sequence[int], strategy: Langevin) -> Problem:
+    """Args: forget: Rows of the job to forget, all private and still there.
+
+    Raises:
+        ValueError: rows that cannot be forgotten, or a job that starts elsewhere than at zero.
+    """
+    rows = torch.as_tensor(list(forget), dtype=torch.long)
+    if len(rows) and (int(rows.min()) < job.public or not bool(job.keep[rows].all())):
+        raise ValueError("forget: only private records that are still there")
+    if job.start is not None or job.center is not None:
+        raise ValueError("reference: ensembles start and are centred at zero")
+    setting = setting_of(job, strategy.learn_steps, max(1, len(rows)))
+    private = torch.arange(len(job.keep))[job.keep & (torch.arange(len(job.keep)) >= job.public)]
+    here = {int(row): place for place, row in enumerate(private)}
+    return Problem(
+        loss=job.loss,
+        private=(job.features[private], job.targets[private]),
+        public=(job.features[: job.public], job.targets[: job.public]) if job.public else None,
+        forget=torch.tensor([here[int(row)] for row in rows], dtype=torch.long),
+        step_size=setting.step_size,
+        sigma=strategy.chosen_sigma(job),
+        learn_steps=strategy.learn_steps,
+        radius=setting.assumptions.radius,
+        init=Zero(),
+    )
+
+
+def engine_of(name: str, address: str | None = None) -> Engine:
+    """Processes of this machine, or a Ray cluster.
+
+    Raises:
+        ImportError: Ray is not installed.
+    """
+    if name == "local":
+        return Local()
+    if importlib.util.find_spec("ray") is None:
+        raise ImportError("engine: Ray is not installed; pip install 'expunge[ray]'")
+    return Ray(address)
+
+
+def sampled(
+    problem: Problem,
+    regime: Regime,
+    *,
+    unlearn_steps: int,
+    models: int,
+    device: str = "cpu",
+    engine: Engine | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+    progress: bool = False,
+) -> Ensemble:
+    """One regime's ensemble."""
+    found = sample_ensemble(
+        problem,
+        (regime,),
+        (unlearn_steps,),
+        models=models,
+        device=device,
+        engine=engine or Local(),
+        seed=seed,
+        folder=folder,
+        progress=progress,
+    )
+    (ensemble,) = found.values()
+    return ensemble

@@ -1,0 +1,59 @@
+"""The sandwich: verdicts follow from the attack and from both controls.
+
+Laws are unit Gaussians along one axis, so every figure has a closed form.
+"""
+
+import pytest
+import torch
+
+from expunge.accounting.conversions import epsilon_from_gdp
+from expunge.audit.sandwich import Laws, sandwich
+
+DELTA = 1e-5
+
+
+def laws(*, truth=0.2, claimed=0.25, null=0.0, untouched=8.0, models=2000):
+    generator = torch.Generator().manual_seed(0)
+
+    def law(shift):
+        found = torch.randn(models, 5, generator=generator, dtype=torch.float64)
+        found[:, 0] += shift
+        return found
+
+    axis = torch.eye(5, dtype=torch.float64)[0]
+    epsilon = epsilon_from_gdp(claimed, DELTA)
+    return Laws(law(truth), law(0.0), law(null), law(untouched), axis, axis, epsilon, claimed)
+
+
+def test_a_sound_claim_is_not_contradicted():
+    found = sandwich(laws(), delta=DELTA)
+    assert found["contradicted"] is False
+    assert found["verdict"].startswith("not contradicted")
+    assert found["lower_bound"]["value"] <= found["certified"]["epsilon"]
+    low, high = found["estimate"]["interval"]
+    assert low <= 0.04 <= high
+    assert found["certified"]["renyi_2"] == pytest.approx(0.0625)
+
+
+def test_a_false_claim_is_contradicted():
+    found = sandwich(laws(truth=1.0), delta=DELTA)
+    assert found["contradicted"] is True
+    assert found["verdict"].startswith("CONTRADICTED")
+
+
+def test_silence_means_nothing_where_even_untouched_models_are_not_caught():
+    found = sandwich(laws(untouched=0.3), delta=DELTA)
+    assert found["positive_control"]["caught"] is False
+    assert found["verdict"].startswith("cannot conclude")
+
+
+def test_an_alarm_means_nothing_where_the_null_control_is_loud():
+    found = sandwich(laws(truth=1.0, null=2.0), delta=DELTA)
+    assert found["null_control"]["quiet"] is False
+    assert "null control" in found["verdict"]
+
+
+def test_it_says_how_many_models_would_catch_a_tenth_of_the_noise():
+    few = sandwich(laws(claimed=1.0), delta=DELTA)["models_to_catch_noise_over_10"]
+    many = sandwich(laws(claimed=0.05), delta=DELTA)["models_to_catch_noise_over_10"]
+    assert 4 < few < many < 1000

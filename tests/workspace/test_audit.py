@@ -1,0 +1,114 @@
+"""Audits: quiet on what is sound, loud on planted faults, and honest about having no power."""
+
+import numpy as np
+import pytest
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.audit import epsilon_lower_bound
+from expunge.losses import Softmax
+from expunge.unlearning.estimator import CertifiedClassifier
+from expunge.unlearning.langevin import Langevin
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.retrain import Retrain
+from expunge.workspace.audit import audit, audited, laws_of
+from tests.unlearning.problems import job_of
+from tests.unlearning.records import labelled
+from tests.workspace.tables_made import usual
+
+
+def contradicted(laws, delta=1e-5):
+    unit = laws.direction / laws.direction.norm()
+    scores = [(part.double() @ unit).numpy() for part in (laws.unlearned, laws.retrained)]
+    return epsilon_lower_bound(of=scores[0], against=scores[1], delta=delta).contradicts(
+        laws.epsilon
+    )
+
+
+def softmax_job():
+    return job_of(Softmax(3, 0.1))
+
+
+@pytest.fixture(scope="module")
+def sound():
+    rows, labels = labelled(200, classes=3)
+    model = CertifiedClassifier(l2=0.1).fit(rows, labels, public=labelled(100, classes=3, seed=1))
+    return audited(model, models=400, seed=0)
+
+
+def test_a_sound_deletion_is_not_contradicted_and_the_controls_behave(sound):
+    assert sound["strategy"] == "residual"
+    assert sound["contradicted"] is False
+    assert sound["verdict"].startswith("not contradicted")
+    assert sound["null_control"]["quiet"]
+    assert sound["positive_control"]["caught"]
+
+
+def test_the_sandwich_is_in_order(sound):
+    assert sound["lower_bound"]["value"] <= sound["certified"]["epsilon"] <= 1.0
+    low, high = sound["estimate"]["interval"]
+    assert low <= sound["certified"]["renyi_2"]
+    assert high >= 0
+
+
+def test_the_worst_case_of_residual_is_as_bad_as_certified():
+    """Its D_2 is certified mu squared but for the share left to the grid: 6,000 models see it."""
+    laws = laws_of(softmax_job(), Residual(1e-6), models=6000, seed=0)
+    unit = laws.direction / laws.direction.norm()
+    first, second = ((part @ unit).numpy() for part in (laws.unlearned, laws.retrained))
+    mu = (first.mean() - second.mean()) / np.sqrt((first.var() + second.var()) / 2)
+    error = np.sqrt(2 / 6000)
+    assert abs(mu - laws.mu) < 5 * error
+    assert mu > 5 * error
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tenth_of_the_noise_is_caught(seed):
+    assert contradicted(laws_of(softmax_job(), Residual(1e-6), models=200, seed=seed, noise=0.1))
+
+
+@pytest.mark.slow
+def test_faults_are_caught_in_38_of_40_and_sound_runs_flagged_in_at_most_4():
+    caught = [
+        contradicted(laws_of(softmax_job(), Residual(1e-6), models=400, seed=s, noise=0.1))
+        for s in range(40)
+    ]
+    flagged = [
+        contradicted(laws_of(softmax_job(), Residual(1e-6), models=400, seed=s)) for s in range(40)
+    ]
+    assert sum(caught) >= 38
+    assert sum(flagged) <= 4
+
+
+def test_langevin_s_models_come_from_ensembles_and_say_when_they_have_no_power():
+    rows, labels = labelled(120, classes=2)
+    model = CertifiedClassifier(l2=0.1, strategy=Langevin(learn_steps=20)).fit(rows, labels)
+    found = audited(model, models=60, seed=0)
+    assert found["contradicted"] is False
+    assert found["null_control"]["quiet"]
+    if not found["positive_control"]["caught"]:
+        assert found["verdict"].startswith("cannot conclude")
+
+
+def test_descent_with_hardly_any_noise_is_caught():
+    """The planted fault that even loose canaries show: the noise over 300."""
+    laws = laws_of(job_of(), Langevin(learn_steps=20), models=200, seed=0, noise=1 / 300)
+    assert contradicted(laws)
+
+
+def test_what_has_no_law_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="retrain"):
+        laws_of(job_of(), Retrain(), models=100)
+    with pytest.raises(InvalidInput, match="too few"):
+        audit(usual(tmp_path), models=10)
+
+
+def test_a_workspace_is_audited_as_it_stands_by_the_sampler_of_releases(tmp_path, monkeypatch):
+    from expunge.workspace import audit as module
+
+    draws = []
+    plain = module.release.draw
+    monkeypatch.setattr(module.release, "draw", lambda *a: draws.append(1) or plain(*a))
+    document = audit(usual(tmp_path), models=60)
+    assert len(draws) == 4
+    assert document["models"] == 60
+    assert document["positive_control"]["caught"]  # the laws are 10^4 deviations apart
