@@ -191,7 +191,22 @@ def _finished(figure: Figure, grid: Any, result: dict[str, Any], title: str) -> 
         fontsize=8,
     )
     figure.suptitle(f"{title}: {_data(result)}, delta = 1/n", fontsize=12)
+    figure.supxlabel(_small_print(result), fontsize=8, color=GREY)
     return figure
+
+
+def _small_print(result: dict[str, Any]) -> str:
+    """What differs between the curves besides their strategy."""
+    settings = result["settings"]
+    descent = [row for row in result["cells"] if row["strategy"] == "langevin"]
+    lengths = {row["task"]: (row["learn_steps"], row["runs"]) for row in descent}
+    told = "; ".join(
+        f"{task}: T = {steps:,}, {runs} runs" for task, (steps, runs) in lengths.items()
+    )
+    return (
+        f"lambda = {settings['exact_ridge']:g} for auto and retrain, {settings['ridge']:g} for "
+        f"descent, which reaches less without any noise; {told}; bars: two standard errors"
+    )
 
 
 def _line(axes: Axes, rows: Iterable[Row], colour: str, label: str, **style: Any) -> None:

@@ -22,7 +22,15 @@ from expunge.accounting.document import AccountRequest, PhaseDocument, parse_jso
 from expunge.accounting.history import History, Phase
 from expunge.accounting.refusal import InvalidInput, Refused
 
-__all__ = ["Certificate", "Difference", "differences", "issue", "json_schema", "parse_certificate"]
+__all__ = [
+    "Certificate",
+    "Difference",
+    "differences",
+    "issue",
+    "json_schema",
+    "parse_certificate",
+    "rounded_up",
+]
 
 SCHEMA_VERSION = "1"
 
@@ -302,13 +310,13 @@ def _statement(
     plural = " was" if forgotten == 1 else "s were"
     sees = "the final model" if judged.observer == "final" else "all models marked as released"
     lines.append(
-        f"Whoever sees {sees} cannot tell, beyond epsilon = {_rounded_up(judged.epsilon or 0.0)} "
+        f"Whoever sees {sees} cannot tell, beyond epsilon = {rounded_up(judged.epsilon or 0.0)} "
         f"at delta = {delta:g}, whether {forgotten:,} record{plural} forgotten or never used."
     )
     return lines
 
 
-def _rounded_up(value: float) -> str:
+def rounded_up(value: float) -> str:
     """Three significant digits, never below the value."""
     if value == 0:
         return "0"

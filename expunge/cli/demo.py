@@ -1,5 +1,6 @@
 """`expunge demo`: embedded data, start to finish: learn, delete 30 %, certify, compare, report."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +31,6 @@ def demo(
     from expunge.unlearning.estimator import CertifiedClassifier
     from expunge.unlearning.langevin import setting_of
     from expunge.workspace.evaluation import evaluation
-    from expunge.workspace.report import retraining_sentence
 
     output.mkdir(parents=True, exist_ok=True)
     public, private, test = _digits()
@@ -38,9 +38,14 @@ def demo(
     evaluations = [{"name": "before", **evaluation(model._head, *test)}]
     forget = list(range(0, PRIVATE, 10)) + list(range(1, PRIVATE, 10)) + list(range(2, PRIVATE, 10))
     plan = model.plan(len(forget))
+    _load_sampler()
+    start = time.perf_counter()
     certificate = model.forget(forget)
+    forgot = time.perf_counter() - start
     retrained = CertifiedClassifier(l2=1e-3, strategy="retrain").fit(*private, public=public)
+    start = time.perf_counter()
     retrained.forget(forget)
+    again = time.perf_counter() - start
     evaluations += [
         {"name": "after", **evaluation(model._head, *test)},
         {"name": "retrained", **evaluation(retrained._head, *test)},
@@ -67,7 +72,8 @@ def demo(
             },
             "certificate": issued,
             "strategies": strategies,
-            "retraining": retraining_sentence(strategies, certificate.strategy),
+            "retraining": f"{again:.2f} seconds, measured in this run; the deletion took "
+            f"{forgot:.2f}. On data of this size both are cheap.",
             "evaluations": evaluations,
             "evaluated_on": f"On {len(test[1])} digits that no model was trained on.",
             "trade_offs": curves,
@@ -82,12 +88,22 @@ def demo(
         "observer": certificate.observer,
         "strategy": certificate.strategy,
         "strategies": strategies,
+        "seconds": {"forget": forgot, "retrain": again},
         "files": {name: str(path) for name, path in files.items()},
     }
     if json:
         print_json(document)
     else:
         _print(document)
+
+
+def _load_sampler() -> None:
+    """The noise sampler's library, which is loaded once in a process, is not part of the cost."""
+    import numpy as np
+
+    from expunge.core import release
+
+    release.draw(np.zeros(1), 1.0, 2.0**-20)
 
 
 def _digits() -> "list[tuple[np.ndarray, np.ndarray]]":
@@ -119,6 +135,10 @@ def _print(document: dict[str, Any]) -> None:
     console.print(
         f"\naccuracy: {accuracy['before']:.1%} before, [bold]{accuracy['after']:.1%} after[/bold], "
         f"{accuracy['retrained']:.1%} retrained from scratch"
+    )
+    seconds = document["seconds"]
+    console.print(
+        f"seconds: {seconds['forget']:.2f} to forget, {seconds['retrain']:.2f} to retrain"
     )
     for line in document["claim"]["statement"]:
         console.print(line)

@@ -35,7 +35,7 @@ def show(document: dict[str, Any]) -> None:
     console.print(f"model {document['model']['number']}: {document['model']['sha256'][:16]}")
     for request in document["requests"]:
         mark = "[green]honoured[/green]" if request["state"] == "honoured" else "[red]PENDING[/red]"
-        console.print(f"{escape(request['name'])}: {request['records']:,} records, {mark}")
+        console.print(f"{escape(request['name'])}: {_records(request['records'])}, {mark}")
     certificate = document["certificate"]
     if certificate is None:
         console.print("no certificate yet: nothing has been deleted")
@@ -43,3 +43,7 @@ def show(document: dict[str, Any]) -> None:
     for line in certificate["statement"]:
         console.print(line, markup=False)
     console.print(f"strategy {certificate['strategy']}, bound {certificate['bound']}")
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"

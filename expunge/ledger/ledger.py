@@ -4,11 +4,13 @@ SQLite with a write-ahead log and full synchronisation: a commit survives a powe
 wait, and one process writes at a time. No torch, no models.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import (
     URL,
@@ -48,11 +50,13 @@ class Ledger:
 
     def __init__(self, where: Path | str) -> None:
         self.where = where
-        url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else where
-        self._engine = create_engine(url)
+        frozen = _is_frozen(where)
+        self._engine = create_engine(_url(where, frozen))
         if self._engine.dialect.name == "sqlite":
-            event.listen(self._engine, "connect", _prepare)
+            event.listen(self._engine, "connect", _say_begin_ourselves)
             event.listen(self._engine, "begin", _begin)
+            if not frozen:
+                event.listen(self._engine, "connect", _prepare)
 
     def create(self) -> None:
         """Make the tables."""
@@ -76,7 +80,7 @@ class Ledger:
         """The only writer until the block ends; an exception undoes everything.
 
         Raises:
-            Busy: another process is writing.
+            Busy: another process is writing, or the file can only be read.
             InvalidInput: not a ledger.
         """
         with self._errors(), _writer(self._engine).begin() as connection:
@@ -91,7 +95,11 @@ class Ledger:
         except OperationalError as error:
             if "locked" in str(error.orig):
                 raise Busy(f"{self.where}: another process is working on it") from error
-            raise InvalidInput(str(self.where), f"not a ledger ({error.orig})") from error
+            if "readonly" in str(error.orig):
+                raise Busy(f"{self.where}: can only be read") from error
+            known = "no such table" in str(error.orig)
+            problem = "not a ledger" if known else "cannot be used"
+            raise InvalidInput(str(self.where), f"{problem} ({error.orig})") from error
         except DatabaseError as error:
             raise InvalidInput(str(self.where), f"not a ledger ({error.orig})") from error
 
@@ -272,8 +280,31 @@ class Entries:
         return self._connection.execute(query).scalar()
 
 
+def _is_frozen(where: Path | str) -> bool:
+    """A SQLite file on a disk that cannot be written, such as a backup: it is only read.
+
+    Unless a killed run left entries beside it: those are part of it, and reading them writes.
+    """
+    if not isinstance(where, Path) or not where.exists() or os.access(where.parent, os.W_OK):
+        return False
+    waiting = where.with_name(f"{where.name}-wal")
+    return not (waiting.exists() and waiting.stat().st_size)
+
+
+def _url(where: Path | str, frozen: bool) -> URL | str:
+    if isinstance(where, str):
+        return where
+    if not frozen:
+        return URL.create("sqlite", database=str(where))
+    address = f"file:{quote(str(where))}"
+    return URL.create("sqlite", database=address, query={"immutable": "1", "uri": "true"})
+
+
+def _say_begin_ourselves(connection: Any, _: object) -> None:
+    connection.isolation_level = None
+
+
 def _prepare(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # we say BEGIN ourselves
     for line in (
         "journal_mode=WAL",
         "synchronous=FULL",

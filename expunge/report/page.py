@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from expunge.accounting.certificate import rounded_up
 from expunge.report import attack_figure, confusion_figure, cost_figure, trade_off_figure
 
 __all__ = ["page"]
@@ -38,6 +39,7 @@ def page(document: dict[str, Any]) -> str:
     """
     certificate = document["certificate"]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["rounded_up"] = rounded_up
     template = environment.from_string(files("expunge.report").joinpath("page.html").read_text())
     return template.render(
         **document,

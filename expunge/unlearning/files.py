@@ -8,6 +8,7 @@ Tensors are written under fresh names, then estimator.json is replaced in one st
 the old estimator or the new one, whole. The files of the old one are deleted last.
 """
 
+import errno
 import json
 import secrets
 from dataclasses import asdict, replace
@@ -74,7 +75,10 @@ def _write(estimator: Estimator, folder: Path, token: str) -> None:
     names = {kind: f"{kind}-{token}.safetensors" for kind in ("model", "secret")}
     job, outcome = estimator._job, estimator._outcome
     write_whole(folder / names["model"], model_bytes(outcome.theta))
-    save_file(_secret(estimator, job, outcome), folder / names["secret"])
+    try:
+        save_file(_secret(estimator, job, outcome), folder / names["secret"])
+    except SafetensorError as error:  # a full disk, most likely
+        raise OSError(errno.EIO, str(error), str(folder / names["secret"])) from error
     sync(folder / names["secret"])
     document = json.dumps(_document(estimator) | {"files": names}, indent=1)
     write_whole(folder / INDEX, f"{document}\n".encode())

@@ -27,6 +27,7 @@ __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"
 
 MOST_CATEGORIES = 1000
 BLOCK = 65_536
+NUMBERS = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal
 LARGEST = 1e30  # anything beyond is a mistake, and would overflow float32 squares
 
 
@@ -169,7 +170,7 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
     remedy = f"leave it out with --drop {json.dumps(name)}, or declare it with --encoding FILE"
     if pa.types.is_null(kind):
         raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+    if any(is_kind(kind) for is_kind in NUMBERS):
         values = column.cast(pa.float64()).to_numpy()
         values = values[~np.isnan(values)]
         if not len(values):

@@ -71,6 +71,12 @@ def fit(
             coded.encode(theirs.path, theirs.table),
             labels_of(theirs.path, theirs.table, options),
         )
+    if theirs is None and options.classes is None and options.task == "classification":
+        raise InvalidInput(
+            "classes",
+            "without public records, name all labels with --classes: taken from private records "
+            "they would tell who is among them",
+        )
     progress("learning")
     model = _estimator(options, len(mine.ids), public_rows)
     try:

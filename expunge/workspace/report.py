@@ -48,16 +48,18 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
 
 
 def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
-    """Cost of retraining beside what was done, in passes; typical, not measured, for solvers."""
+    """Cost of retraining beside what was done, in passes.
+
+    Typical ones: what was measured would depend on the records (honesty rule 7).
+    """
     steps = {price["name"]: price["steps"] for price in prices}
     retrain = steps.get("retrain")
     if retrain is None:
         return "Not known for this loss."
-    sentence = f"About {retrain:,} passes over the remaining records, from scratch."
+    sentence = f"About {retrain:,} passes over the remaining records, from scratch"
     if taken in steps and taken != "retrain" and steps[taken] is not None:
-        share = steps[taken] / retrain
-        sentence += f" This deletion: about {steps[taken]:,} ({share:.0%})."
-    return sentence
+        sentence += f"; this deletion about {steps[taken]:,}"
+    return f"{sentence}. Typical of such solvers, not measured on these records."
 
 
 def _evaluations(models: list[Model]) -> list[dict[str, Any]]:

@@ -38,9 +38,13 @@ def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
         if kind == "csv":
             _check_header(path, content)
             options = arrow_csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()))
-            table = arrow_csv.read_csv(io.BytesIO(content), convert_options=options)
+            reading = arrow_csv.ReadOptions(use_threads=False)
+            table = arrow_csv.read_csv(pa.BufferReader(content), reading, convert_options=options)
         else:
-            table = parquet.read_table(io.BytesIO(content))
+            # Arrow's threads may outlive a process that exits on bad input, and abort it.
+            table = parquet.read_table(
+                pa.BufferReader(content), use_threads=False, pre_buffer=False
+            )
     except (
         pa.ArrowException,
         UnicodeDecodeError,

@@ -72,6 +72,8 @@ def test_columns_are_declared_by_a_file(tmp_path):
     assert "'age', 'colour', 'member'" in complaint
     assert "--encoding" in complaint
     arguments += ["--encoding", write_declared(tmp_path / "encoding.json")]
+    assert "--classes" in refused("fit", tmp_path / "workspace", *arguments)
+    arguments += ["--classes", "no,yes"]
     assert printed("fit", tmp_path / "workspace", *arguments)["records"]["public"] == 0
     stored = dict(ledger_rows(tmp_path / "workspace")["settings"])
     assert json.loads(stored["encoding"]) == DECLARED

@@ -42,7 +42,7 @@ def test_a_request_may_have_a_name(workspace):
 def test_people_read_what_was_certified(workspace):
     outcome = expunge("forget", workspace, "00003")
     assert outcome.status == 0
-    assert "request 1: 1 records, honoured" in outcome.out
+    assert "request 1: 1 record, honoured" in outcome.out
     assert "EARLIER RELEASES NOT COVERED." in outcome.out
     assert "strategy residual, bound shift" in outcome.out
 

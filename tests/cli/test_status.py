@@ -32,7 +32,7 @@ def test_people_read_the_same(workspace):
     for line in (
         str(workspace),
         "records: 120 public, 149 private, 1 forgotten",
-        "request 1: 1 records, honoured",
+        "request 1: 1 record, honoured",
         "EARLIER RELEASES NOT COVERED.",
         "strategy residual, bound shift",
     ):
@@ -50,7 +50,7 @@ def test_long_paths_are_not_broken_over_lines(tmp_path):
 def test_names_are_printed_as_they_are(workspace, name):
     outcome = expunge("forget", workspace, "00003", "--name", name)
     assert outcome.status == 0
-    assert f"{name}: 1 records, honoured" in outcome.out
+    assert f"{name}: 1 record, honoured" in outcome.out
 
 
 @pytest.mark.parametrize("kind", ["absent", "empty", "text"])

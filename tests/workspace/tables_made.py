@@ -104,6 +104,8 @@ def fitted(
     **options: Any,
 ) -> Path:
     """A workspace in the folder, beside the tables it was made from."""
+    if without_public and options.get("task") != "regression":
+        options.setdefault("classes", ("no", "yes"))
     mine = write(folder / "private.csv", private_people() if private is None else private)
     theirs = write(folder / "public.csv", public_people() if public is None else public)
     fit(

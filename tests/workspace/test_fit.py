@@ -331,15 +331,10 @@ def test_without_public_records_what_was_declared_is_used(tmp_path):
     assert verify(workspace)["valid"]
 
 
-def test_a_label_set_that_came_from_private_records_is_confessed(tmp_path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    told = {"classes": ("no", "yes")}
-    for folder, options, confessed in (("one", {}, True), ("two", told, False)):
-        workspace = fitted(tmp_path / folder, without_public=True, declare=DECLARED, **options)
-        forget(workspace, ["00003"])
-        text = (workspace / "certificates/1.json").read_text()
-        assert ("which was taken from private records" in text) == confessed
+def test_labels_are_never_taken_from_private_records(tmp_path):
+    with pytest.raises(InvalidInput, match="--classes"):
+        fitted(tmp_path, without_public=True, declare=DECLARED, classes=None)
+    assert not (tmp_path / "workspace").exists()
 
 
 def test_a_declared_column_goes_before_the_public_one(tmp_path):

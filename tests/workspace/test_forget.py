@@ -241,7 +241,7 @@ def test_an_exception_halfway_leaves_the_request_pending_and_the_next_run_finish
 ):
     before, model = predictions(workspace), status(workspace)["model"]
     with monkeypatch.context() as patch:
-        patch.setattr("expunge.workspace.forget._evaluation", interrupted)
+        patch.setattr("expunge.workspace.honour._evaluation", interrupted)
         with pytest.raises(KeyboardInterrupt):
             forget(workspace, ["00003"])
     document = status(workspace)

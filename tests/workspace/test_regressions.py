@@ -1,5 +1,8 @@
 """Faults that were found once: unlucky moments, unlucky files, power cuts."""
 
+import subprocess
+import sys
+
 import pytest
 
 from expunge.ledger import Busy
@@ -88,7 +91,7 @@ def test_a_bad_output_is_found_before_the_work(tmp_path, monkeypatch):
 def test_the_names_of_the_new_secret_files_are_on_disk_before_the_commit(tmp_path, monkeypatch):
     """Otherwise a power cut after the commit could lose secret/<token>/estimator.json."""
     from expunge.unlearning import files
-    from expunge.workspace import forget as module
+    from expunge.workspace import honour as module
 
     workspace, synced = usual(tmp_path), []
     sync = module.sync
@@ -111,3 +114,63 @@ def test_fit_syncs_every_folder_it_fills(tmp_path, monkeypatch):
     names = {path.name for path in synced}
     assert {"models", "records", "secret"} <= names
     assert tmp_path in synced  # after the rename
+
+
+def test_a_full_disk_leaves_the_request_pending_and_says_so(tmp_path, monkeypatch):
+    from safetensors import SafetensorError
+
+    from expunge.unlearning import files
+
+    def full(*_):
+        raise SafetensorError("No space left on device")
+
+    workspace = usual(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "save_file", full)
+        outcome = expunge("forget", workspace, "00003")
+    assert outcome.status == 1
+    assert "stays pending" in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert expunge("forget", workspace).status == 0
+
+
+def test_a_headline_is_rounded_up(tmp_path):
+    from expunge.accounting.certificate import rounded_up
+
+    workspace = usual(tmp_path)
+    epsilon = forget(workspace, ["00003"])["certificate"]["epsilon"]
+    report(workspace, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert f"ε ≤ {rounded_up(epsilon)}<" in text
+    assert float(rounded_up(epsilon)) >= epsilon
+
+
+def test_bad_input_after_reading_parquet_exits_2_every_time(tmp_path):
+    """Arrow's threads used to abort the exiting process, one time in three."""
+    from tests.workspace.tables_made import public_people, write
+
+    workspace = usual(tmp_path)
+    people = public_people()
+    people.pop("age")
+    lacking = write(tmp_path / "lacking.parquet", people)
+    code = (
+        "import sys; from expunge.cli.main import run; "
+        f"sys.argv = ['expunge', 'predict', {str(workspace)!r}, {str(lacking)!r}, "
+        "'--output', 'out.csv']; run()"
+    )
+    for _ in range(4):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 2, done.stderr
+
+
+def test_a_ledger_on_a_disk_that_cannot_be_written_is_read(tmp_path, monkeypatch):
+    from expunge.ledger import ledger
+
+    workspace = usual(tmp_path)
+    forget(workspace, ["00003"])
+    expected = status(workspace)
+    plain = ledger.os.access
+    monkeypatch.setattr(ledger.os, "access", lambda path, how: how != ledger.os.W_OK and plain(path, how))  # fmt: skip
+    assert status(workspace) == expected
+    assert expunge("verify", workspace).status == 0
+    assert "only be read" in expunge("forget", workspace, "00004").complaint

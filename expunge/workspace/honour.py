@@ -1,0 +1,76 @@
+"""One request honoured: new files first, then the ledger's commit makes them current."""
+
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.refusal import Refused
+from expunge.core.whole_file import sync, write_whole
+from expunge.ledger import Entries, Request
+from expunge.unlearning.files import save
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.model_file import model_bytes, model_sha256
+from expunge.workspace.encoding import Encoding
+from expunge.workspace.evaluation import evaluation
+from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current
+from expunge.workspace.head import loaded
+from expunge.workspace.labels import labels_of
+from expunge.workspace.options import Options
+from expunge.workspace.tables import compute, read_table, write_table
+
+__all__ = ["honour"]
+
+
+def honour(
+    folder: Folder, entries: Entries, request: Request, progress: Callable[[str], None]
+) -> Certificate:
+    """Write everything that honours the request; the caller's commit makes it current.
+
+    Raises:
+        Refused, InvalidInput, OSError: nothing has changed.
+    """
+    before, token = current(entries), secrets.token_hex(4)
+    progress(f"{request.name}: loading")
+    model = loaded(folder, before)
+    progress(f"{request.name}: forgetting {len(request.records):,} records")
+    try:
+        certificate = model.forget(list(request.records), request=request.name)
+    except (NoCertificate, ValueError) as error:
+        raise Refused(str(error)) from error
+    progress(f"{request.name}: writing")
+    records = f"private-{token}.parquet"
+    table = read_table(folder.records_file(before.records))
+    options = Options.of(entries.setting("options"))
+    gone = compute.is_in(
+        table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
+    )
+    write_table(table.filter(compute.invert(gone)), folder.records_file(records))
+    theta = model._outcome.theta
+    save(model, folder.secret_folder(token))
+    write_whole(folder.model_file(model_sha256(theta)), model_bytes(theta))
+    for kind in ("models", "records", "secret"):
+        sync(folder.path / kind)
+    after = entries.add_model(
+        sha256=model_sha256(theta),
+        secret=token,
+        records_file=records,
+        evaluation=_evaluation(folder, entries, options, model),
+        honours=request,
+        certificate=certificate.canonical(),
+    )
+    if not options.released:
+        entries.erase_earlier(after)
+    return certificate
+
+
+def _evaluation(folder: Folder, entries: Entries, options: Options, model: Any) -> str | None:
+    path = folder.records_file(PUBLIC_RECORDS)
+    if not path.exists():
+        return None
+    table = read_table(path)
+    rows = Encoding.of(json.loads(entries.setting("encoding"))).encode(path, table)
+    return json.dumps(evaluation(model._head, rows, labels_of(path, table, options)))
