@@ -169,8 +169,8 @@ def test_a_ledger_on_a_disk_that_cannot_be_written_is_read(tmp_path, monkeypatch
     workspace = usual(tmp_path)
     forget(workspace, ["00003"])
     expected = status(workspace)
-    plain = ledger.os.access
-    monkeypatch.setattr(ledger.os, "access", lambda path, how: how != ledger.os.W_OK and plain(path, how))  # fmt: skip
+    plain, writing = ledger.os.access, ledger.os.W_OK
+    monkeypatch.setattr(ledger.os, "access", lambda path, how: how != writing and plain(path, how))
     assert status(workspace) == expected
     assert expunge("verify", workspace).status == 0
     assert "only be read" in expunge("forget", workspace, "00004").complaint
