@@ -14,7 +14,9 @@ DECLARED = Declared(
 
 
 @pytest.mark.parametrize(
-    "loss", [Softmax(5, 0.3), Logistic(0.3), Squared(0.3, target_norm=0.7), DECLARED], ids=str
+    "loss",
+    [Softmax(5, 0.3), Logistic(0.3), Squared(0.3, target_norm=0.7), DECLARED],
+    ids=lambda loss: type(loss).__name__,
 )
 def test_gradient_is_autograds(loss, monkeypatch):
     monkeypatch.setitem(heads.SCORES, "cpu", 60)  # several tiles of rows
