@@ -4,6 +4,8 @@ Commands import what they need when they run, so that `--help` stays fast and ac
 never loads torch. Bad input exits 2 with one line on stderr and nothing on stdout.
 """
 
+import contextlib
+import os
 import sys
 from typing import NoReturn
 
@@ -23,7 +25,7 @@ from expunge.cli import (
     verify,
 )
 
-__all__ = ["app", "run"]
+__all__ = ["app", "run", "start"]
 
 app = typer.Typer(
     name="expunge",
@@ -53,8 +55,25 @@ def main(context: typer.Context) -> None:
         print(context.get_help())
 
 
+def start() -> NoReturn:
+    """The console script: `run`, then leave at once.
+
+    Threads that Arrow started may abort a process that is still tidying up (status 134).
+    """
+    try:
+        run()
+    except SystemExit as finished:
+        with contextlib.suppress(OSError):  # a reader that has gone
+            if isinstance(finished.code, str):
+                print(finished.code, file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        code = finished.code
+        os._exit(code if isinstance(code, int) else int(code is not None))
+
+
 def run() -> NoReturn:
-    """Entry point: every complaint about input is one line and exit status 2."""
+    """Every complaint about input is one line and exit status 2."""
     try:
         status = app(standalone_mode=False)
     except Exception as error:

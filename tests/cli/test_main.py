@@ -160,3 +160,13 @@ def test_running_account_loads_neither_torch_nor_matplotlib(option):
         "try:\n    run()\nexcept SystemExit as stopped:\n    assert not stopped.code"
     )
     assert not {"torch", "matplotlib"} & _modules_after(code)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(["--help"], 0), (["nonsense"], 2), (["verify", "absent.json"], 2)]
+)
+def test_the_console_script_prints_and_leaves_with_the_same_status(arguments, status):
+    code = f"import sys; sys.argv[1:] = {arguments!r}; from expunge.cli.main import start; start()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == status
+    assert done.stdout or done.stderr.startswith("expunge: ")

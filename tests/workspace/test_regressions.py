@@ -154,9 +154,9 @@ def test_bad_input_after_reading_parquet_exits_2_every_time(tmp_path):
     people.pop("age")
     lacking = write(tmp_path / "lacking.parquet", people)
     code = (
-        "import sys; from expunge.cli.main import run; "
+        "import sys; from expunge.cli.main import start; "
         f"sys.argv = ['expunge', 'predict', {str(workspace)!r}, {str(lacking)!r}, "
-        "'--output', 'out.csv']; run()"
+        "'--output', 'out.csv']; start()"
     )
     for _ in range(4):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
