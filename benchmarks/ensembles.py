@@ -151,7 +151,13 @@ def product_seconds(models: int, rows: int, dtype: torch.dtype, device: str) -> 
 
 
 def on_cpu() -> list[Row]:
-    rows = [cpu_heads(BATCH), cpu_heads(4 * BATCH), cpu_logistic(), linear_in_models_and_steps()]
+    rows = [
+        cpu_heads(BATCH),
+        cpu_heads(4 * BATCH),
+        cpu_heads(16 * BATCH),
+        cpu_logistic(),
+        linear_in_models_and_steps(),
+    ]
     return [*rows, in_subprocess()]
 
 
