@@ -6,12 +6,13 @@
 Any test whether the records were forgotten or never used lies below both.
 """
 
-import io
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import norm
+
+from expunge.report.picture import encoded
 
 __all__ = ["draw", "power"]
 
@@ -44,6 +45,4 @@ def draw(claim: dict[str, Any], kind: str = "svg") -> bytes:
     axes.set_aspect("equal")
     axes.grid(alpha=0.25, lw=0.5)
     axes.spines[["top", "right"]].set_visible(False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=150)
-    return buffer.getvalue()
+    return encoded(figure, kind)

@@ -1,10 +1,11 @@
 """Confusion matrices side by side: what each model takes for what."""
 
-import io
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+
+from expunge.report.picture import encoded
 
 __all__ = ["draw"]
 
@@ -34,6 +35,4 @@ def draw(evaluations: list[dict[str, Any]], kind: str = "svg") -> bytes:
                     )  # fmt: skip
         if axes.get_subplotspec().is_first_col():  # pyright: ignore[reportOptionalMemberAccess]
             axes.set_ylabel("actual")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=150)
-    return buffer.getvalue()
+    return encoded(figure, kind)

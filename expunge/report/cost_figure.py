@@ -1,9 +1,10 @@
 """What each strategy costs, as a share of retraining from scratch."""
 
-import io
 from typing import Any
 
 from matplotlib.figure import Figure
+
+from expunge.report.picture import encoded
 
 __all__ = ["draw"]
 
@@ -25,6 +26,4 @@ def draw(strategies: list[dict[str, Any]], taken: str, kind: str = "svg") -> byt
     axes.set_xlabel("passes over the records (typical for solvers)")
     axes.margins(x=0.22)
     axes.spines[["top", "right"]].set_visible(False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=150)
-    return buffer.getvalue()
+    return encoded(figure, kind)

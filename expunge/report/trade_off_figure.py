@@ -3,11 +3,12 @@
 Draws from the JSON of `expunge.accounting.trade_offs`; knows no model and computes nothing.
 """
 
-import io
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from expunge.report.picture import encoded
 
 __all__ = ["draw"]
 
@@ -46,23 +47,20 @@ def draw(curves: dict[str, Any], kind: str = "png") -> bytes:
     for axes in (noise, price):
         axes.grid(alpha=0.25, which="both", lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
-    buffer = io.BytesIO()
-    metadata = {"Software": None} if kind == "png" else {}
-    figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
-    return buffer.getvalue()
+    return encoded(figure, kind)
 
 
 def _retraining_line(axes: Axes, learn_steps: int) -> None:
     axes.axhline(learn_steps, color="0.6", ls=":", lw=1)
     axes.text(
-        0.99,
+        0.01,
         learn_steps,
         "retraining",
         transform=axes.get_yaxis_transform(),
         color="0.4",
         fontsize=8,
-        va="bottom",
-        ha="right",
+        va="top",
+        ha="left",
     )
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(bottom=0)

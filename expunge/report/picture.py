@@ -1,0 +1,15 @@
+"""A figure as the bytes of a file."""
+
+import io
+
+from matplotlib.figure import Figure
+
+__all__ = ["encoded"]
+
+
+def encoded(figure: Figure, kind: str) -> bytes:
+    """Args: kind: png, svg or pdf. Equal figures make equal png files: no version is written."""
+    buffer = io.BytesIO()
+    metadata = {"Software": None} if kind == "png" else {}
+    figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+    return buffer.getvalue()
