@@ -1,6 +1,6 @@
 """Run the benchmarks; exit status 1 when a figure is over its limit.
 
-python -m benchmarks [accounting|ensembles|forget|release|large ...] [--json]
+python -m benchmarks [accounting|ensembles|evidence|forget|recurrent|release|large ...] [--json]
 """
 
 import importlib
@@ -23,6 +23,8 @@ SUITES = {
     "release": lambda: measured("release"),
     "forget": lambda: measured("forget"),
     "ensembles": lambda: measured("ensembles"),
+    "evidence": lambda: measured("evidence"),
+    "recurrent": lambda: measured("recurrent"),
     "large": large,
 }
 

@@ -24,7 +24,7 @@ from torch.func import functional_call, grad, vmap
 
 from expunge.losses import Logistic, Softmax
 from expunge.sampling import IndependentBatches, Problem, SharedBatches, Zero, sample_ensemble
-from expunge.sampling.chain import Plan, run_block
+from expunge.sampling.chain import Plan, run_block, start_of
 
 __all__ = ["bounded_memory", "document", "figure", "measure"]
 
@@ -78,15 +78,17 @@ def heads(rows: int, learn_steps: int, batch: object = None, scale: float = 10.0
 
 
 def step_seconds(make: Callable[[int], Problem], models: int, steps: int, **plan: object) -> float:
-    """Of one learning step of all models: the difference between a long and a short run."""
-    plans = [Plan(make(1 + n), ("learned",), (), 0, **plan) for n in (0, steps)]  # type: ignore
-    for one in plans:
-        run_block(one, 0, models)  # loads and tunes
-    times = [
-        [seconds(lambda one=one: run_block(one, 0, models)) for one in plans] for _ in range(3)
-    ]
-    short, long = (min(column) for column in zip(*times, strict=True))
-    return (long - short) / steps
+    """Of one learning step of all models, the rows of every step drawn beforehand."""
+    one = Plan(make(steps), ("learned",), (), 0, **plan)  # type: ignore[arg-type]
+    chain, orders = start_of(one, models)
+    rows = [orders.rows(step) for step in range(steps)]
+
+    def work() -> None:
+        for step in range(steps):
+            key = one.key("noise", False, step)
+            chain.step(one.everything, rows[step], orders.runs, key)
+
+    return best(work, 4) / steps
 
 
 def one_model_step(theta: Tensor, features: Tensor, targets: Tensor) -> Tensor:

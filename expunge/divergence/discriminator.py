@@ -12,17 +12,20 @@ below the truth in 10 dimensions, and in thousands it reads its own training sam
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import leaky_relu
+from torch.nn.functional import leaky_relu, normalize
 
 from expunge.divergence.hotelling import as_samples
 from expunge.divergence.variational import convex_conjugate, polysoftplus
 
 __all__ = ["Discriminator", "Readings", "discriminator_readings"]
 
+SHUFFLED_AFTER = 10  # passes: a shuffle costs as much as a pass
 WARNING = (
     "the paper's discriminator measures neither large divergences nor high dimensions; it is here "
     "for reproduction, use renyi_estimate"
@@ -70,6 +73,8 @@ def discriminator_readings(
         pooled = torch.cat([first, second])
         center, scale = pooled.mean(0), pooled.std(0).clamp_min(1e-12)
         first, second = (first - center) / scale, (second - center) / scale
+    if first.is_cuda:  # a step is as long as its batch takes to read
+        first, second = first.bfloat16(), second.bfloat16()
     cuts = [3 * len(samples) // 4 for samples in (first, second)]
     train = first[: cuts[0]], second[: cuts[1]]
     test = first[cuts[0] :], second[cuts[1] :]
@@ -84,92 +89,170 @@ def discriminator_readings(
 
 
 class _Critics:
-    """All restarts as one stack of weights: (restarts, inputs, outputs)."""
+    """All restarts as one stack, their gradients written out.
+
+    Layers are (inputs, restarts, width) and (restarts, width), so that the first layer of all
+    restarts is a single product, in the samples' precision, and a row of samples is read once.
+    """
 
     def __init__(self, dimension: int, settings: Discriminator, generator: torch.Generator) -> None:
         self.settings = settings
-        sizes = (dimension, settings.width, 1)
-        self.layers: list[tuple[Tensor, Tensor]] = []
-        self.directions: list[Tensor] = []
-        for inputs, outputs in pairwise(sizes):
-            bound = inputs**-0.5
-            shape = (settings.restarts, inputs, outputs)
-            weight = _uniform(shape, bound, generator)
-            bias = _uniform((settings.restarts, 1, outputs), bound, generator)
-            self.layers.append((weight.requires_grad_(), bias.requires_grad_()))
-            start = torch.randn(
-                settings.restarts, outputs, 1, device=generator.device, generator=generator
-            )
-            self.directions.append(start / start.norm(dim=1, keepdim=True))
+        stack = settings.restarts, settings.width
+        self.first = _uniform((dimension, *stack), dimension, generator)
+        self.bias = _uniform(stack, dimension, generator)
+        self.last = _uniform(stack, settings.width, generator)
+        self.shift = _uniform((settings.restarts,), settings.width, generator)
+        start = torch.randn(stack, device=generator.device, generator=generator)
+        self.direction = normalize(start, dim=1)  # of the first layer's largest singular value
         for _ in range(20):
-            self._turn()
+            self.direction = _singular(self.first, self.direction)[2]
 
     @property
     def parameters(self) -> list[Tensor]:
-        return [tensor for layer in self.layers for tensor in layer]
+        return [self.first, self.bias, self.last, self.shift]
 
     def __call__(self, samples: Tensor) -> Tensor:
         """(restarts, N) values of g."""
-        with torch.no_grad():
-            blocks = [self._values(block) for block in samples.split(8192)]
-        return torch.cat(blocks, dim=-1)
+        norm, _, _ = _singular(self.first, self.direction)
+        first = _normalised(self.first, norm, samples.dtype)
+        blocks = [
+            _hidden(block @ first, self.bias, self.last)[1] + self.shift
+            for block in samples.split(8192)
+        ]
+        return polysoftplus(torch.cat(blocks)).T
 
     def train(
         self, of: Tensor, against: Tensor, *, order: float, generator: torch.Generator
     ) -> None:
-        settings = self.settings
+        """Adam on batches of both sides: windows of a shuffled copy, shuffled again at times."""
+        settings, cuda = self.settings, of.is_cuda
         optimiser = torch.optim.Adam(
-            self.parameters, lr=settings.learning_rate, capturable=of.is_cuda
+            self.parameters, lr=settings.learning_rate, capturable=cuda, fused=cuda
         )
         size = min(settings.batch, len(of), len(against))
+        windows = of.new_empty(min(len(of), len(against)) // size, 2, size, of.shape[1])
 
-        def step() -> None:
-            picked = [_picked(samples, size, generator) for samples in (of, against)]
-            self._turn()
-            first, second = (self._values(part) for part in picked)
-            loss = -convex_conjugate(first, second, order).sum()
-            optimiser.zero_grad(set_to_none=False)
-            loss.backward()
+        def shuffle() -> None:
+            for side, samples in enumerate((of, against)):
+                mixed = torch.randperm(len(samples), device=of.device, generator=generator)
+                rows = mixed[: len(windows) * size].view(len(windows), size)
+                for window, chosen in zip(windows, rows, strict=True):
+                    torch.index_select(samples, 0, chosen, out=window[side])
+
+        def step(window: Tensor) -> None:
+            gradients = self.gradients(window.flatten(0, 1), order)
+            for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                parameter.grad = gradient
             optimiser.step()
 
-        for parameter in self.parameters:
-            parameter.grad = torch.zeros_like(parameter)
-        repeat = _graphed(step, generator) if of.is_cuda else step
-        for _ in range(settings.steps):
-            repeat()
+        shuffle()
+        steps = [partial(step, window) for window in windows]
+        repeats = [_graphed(one) for one in steps] if cuda else steps
+        for number in range(settings.steps):
+            if number and number % (SHUFFLED_AFTER * len(windows)) == 0:
+                shuffle()
+            repeats[number % len(windows)]()
 
-    def _values(self, samples: Tensor) -> Tensor:
-        (first, bias), (last, shift) = self.layers
-        hidden = leaky_relu(samples @ self._normal(first, 0) + bias)
-        return polysoftplus(hidden @ self._normal(last, 1) + shift)[..., 0]
+    def gradients(self, samples: Tensor, order: float) -> list[Tensor]:
+        """Of minus the sum of all readings; the first half of the samples are `of`.
 
-    def _normal(self, weight: Tensor, layer: int) -> Tensor:
-        """The weight over its largest singular value, which gradients pass through."""
-        right = self.directions[layer]  # (restarts, outputs, 1), fixed by power iteration
-        left = torch.nn.functional.normalize(weight.detach() @ right, dim=1)
-        norm = left.transpose(1, 2) @ weight @ right
-        return weight / norm
+        With W = w/|w| in both layers, |w| the largest singular value, d/dw = (d/dW - <d/dW, W>
+        u v')/|w|, as torch's spectral_norm has it. Turns `direction` by one power iteration.
+        """
+        fast = _compiled if samples.is_cuda else _as_it_is
+        right = self.direction.clone()
+        norm, left, turned = fast(_singular)(self.first, right)
+        self.direction.copy_(turned)  # in place: a CUDA graph comes back to it
+        products = samples @ fast(_normalised)(self.first, norm, samples.dtype)
+        hidden, output = fast(_hidden)(products, self.bias, self.last)
+        of_output = fast(_of_output)(output, self.shift, order)  # (N, restarts)
+        of_products = fast(_of_products)(hidden, of_output, self.last).flatten(1)
+        of_bias = _sums(of_products).view_as(self.bias)
+        weighed = of_output.to(hidden.dtype).T[:, None]  # (restarts, 1, N)
+        of_last = (weighed @ hidden.movedim(1, 0))[:, 0].float()
+        if samples.dtype == torch.bfloat16:
+            of_first = torch.mm(samples.T, of_products, out_dtype=torch.float32)
+        else:
+            of_first = samples.T @ of_products
+        return [
+            fast(_of_weight)(of_first.view_as(self.first), self.first, norm, left, right),
+            of_bias,
+            _of_last(of_last.to(self.last.dtype), self.last),
+            of_output.sum(0),
+        ]
 
-    @torch.no_grad()
-    def _turn(self) -> None:
-        """One power iteration for each layer."""
-        for (weight, _), right in zip(self.layers, self.directions, strict=True):
-            moved = weight.transpose(1, 2) @ (weight @ right)
-            right.copy_(moved / moved.norm(dim=1, keepdim=True))
+
+def _singular(first: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Largest singular value of each restart, its left direction, the right one turned once."""
+    image = (first * direction).sum(2)  # (inputs, restarts)
+    turned = normalize((first * image[..., None]).sum(0), dim=1)
+    return image.norm(dim=0), normalize(image, dim=0), turned
 
 
-def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> Tensor:
+def _normalised(first: Tensor, norm: Tensor, dtype: torch.dtype) -> Tensor:
+    return (first / norm[:, None]).to(dtype).flatten(1)
+
+
+def _hidden(products: Tensor, bias: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+    """(N, restarts, width) in the products' precision, and (N, restarts) before the shift."""
+    hidden = leaky_relu(products.to(bias.dtype).unflatten(1, bias.shape) + bias)
+    return hidden.to(products.dtype), (hidden * normalize(last, dim=1)).sum(2)
+
+
+def _of_output(output: Tensor, shift: Tensor, order: float) -> Tensor:
+    """Gradient of minus the sum of all readings."""
+
+    def loss(output: Tensor) -> Tensor:
+        of, against = polysoftplus(output + shift).T.chunk(2, dim=-1)
+        return -convex_conjugate(of, against, order).sum()
+
+    return torch.func.grad(loss)(output)
+
+
+def _of_products(hidden: Tensor, of_output: Tensor, last: Tensor) -> Tensor:
+    slope = torch.where(hidden > 0, 1.0, 0.01)  # of leaky_relu, which keeps signs
+    return (of_output[..., None] * normalize(last, dim=1) * slope).to(hidden.dtype)
+
+
+def _of_weight(
+    of_normalised: Tensor, weight: Tensor, norm: Tensor, left: Tensor, right: Tensor
+) -> Tensor:
+    along = (of_normalised * weight).sum((0, 2)) / norm
+    return (of_normalised - along[:, None] * left[..., None] * right) / norm[:, None]
+
+
+def _of_last(of_normalised: Tensor, last: Tensor) -> Tensor:
+    """One output: the singular value is the norm."""
+    norm = last.norm(dim=1, keepdim=True)
+    unit = last / norm
+    return (of_normalised - (of_normalised * unit).sum(1, keepdim=True) * unit) / norm
+
+
+def _sums(rows: Tensor) -> Tensor:
+    """Over rows, as a product: it reads them once."""
+    if rows.dtype == torch.bfloat16:
+        return torch.mm(rows.new_ones(1, len(rows)), rows, out_dtype=torch.float32)
+    return rows.sum(0)
+
+
+def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:
+    """torch's own initial law of a layer."""
     drawn = torch.rand(shape, device=generator.device, generator=generator)
-    return (2 * drawn - 1) * bound
+    return (2 * drawn - 1) * fan_in**-0.5
 
 
-def _picked(samples: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    rows = torch.randint(0, len(samples), (size,), device=samples.device, generator=generator)
-    return samples[rows]
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """By Triton, where it is."""
+    return torch.compile(function) if find_spec("triton") else function
 
 
-def _graphed(step: Callable[[], None], generator: torch.Generator) -> Callable[[], None]:
-    """The step as one CUDA graph: a launch instead of sixty."""
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+def _graphed(step: Callable[[], None]) -> Callable[[], None]:
+    """The step as one CUDA graph: a launch instead of sixty. Three steps are spent on warming."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -177,7 +260,6 @@ def _graphed(step: Callable[[], None], generator: torch.Generator) -> Callable[[
             step()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    graph.register_generator_state(generator)
     with torch.cuda.graph(graph):
         step()
     return graph.replay

@@ -46,12 +46,12 @@ def moments(of: Tensor, against: Tensor) -> Moments:
     means = of.double().mean(0), against.double().mean(0)
     pooled = torch.zeros(dimension, dimension, dtype=torch.float64, device=of.device)
     for samples, mean in zip((of, against), means, strict=True):
-        for block in samples.split(_block(dimension)):
-            centred = block - mean.to(block.dtype)
-            pooled += centred.T @ centred
+        for block in samples.split(_rows(samples)):
+            _add_lower(pooled, block - mean.to(block.dtype))
     pooled /= first + second - 2
     shift = means[0] - means[1]
-    direction = torch.cholesky_solve(shift[:, None], torch.linalg.cholesky(pooled))[:, 0]
+    factor = torch.linalg.cholesky(pooled)  # reads the lower triangle
+    direction = torch.cholesky_solve(shift[:, None], factor)[:, 0]
     return Moments(float(shift @ direction), direction, (first, second), dimension)
 
 
@@ -126,9 +126,17 @@ def _moments_of_f(d: int, rest: int, noncentrality: float) -> tuple[float, float
     return mean, math.sqrt(variance)
 
 
-def _block(dimension: int) -> int:
-    """Rows at a time: about 64 MiB of float64."""
-    return max(1, 2**23 // dimension)
+def _add_lower(pooled: Tensor, centred: Tensor) -> None:
+    """pooled += centred' centred, but for blocks above the diagonal: 9/16 of the work."""
+    width = -(-len(pooled) // 8)
+    for start in range(0, len(pooled), width):
+        columns = slice(start, start + width)
+        pooled[start:, columns] += centred[:, start:].T @ centred[:, columns]
+
+
+def _rows(samples: Tensor) -> int:
+    """At a time, so that sums in the samples' own precision stay short: 64 MiB, on CUDA 512."""
+    return max(1, 2 ** (27 if samples.is_cuda else 24) // samples.shape[1])
 
 
 def as_samples(samples: object) -> Tensor:

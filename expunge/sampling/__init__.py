@@ -14,6 +14,7 @@ from expunge.sampling.problem import (
     Zero,
 )
 from expunge.sampling.ray_engine import Ray
+from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 
 __all__ = [
     "DefaultUniform",
@@ -21,10 +22,12 @@ __all__ = [
     "FullBatch",
     "Gaussian",
     "IndependentBatches",
+    "LSTMClassifier",
     "Local",
     "Network",
     "Problem",
     "Ray",
+    "Recurrent",
     "SharedBatches",
     "Zero",
     "batches",

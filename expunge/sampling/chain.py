@@ -21,8 +21,10 @@ from expunge.sampling.networks import Network
 from expunge.sampling.orders import Orders
 from expunge.sampling.plain import Plain, Precision
 from expunge.sampling.problem import DefaultUniform, Gaussian, Problem, Records, SharedBatches
+from expunge.sampling.recurrent import Recurrent
+from expunge.sampling.stacked import Stacked
 
-__all__ = ["Plan", "Point", "Regime", "run_block"]
+__all__ = ["Plan", "Point", "Regime", "run_block", "start_of"]
 
 Regime = Literal["learned", "unlearned", "retrained"]
 Point = tuple[str, int]  # regime and unlearning steps
@@ -85,7 +87,7 @@ def run_block(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
         for step in range(last + 1):
             for point in mine:
                 if step == learn_steps + point[1]:
-                    found[point] = chain.weights.clone()
+                    found[point] = chain.snapshot()
             if step < last:
                 remaining = retraining or step >= learn_steps
                 records = plan.remaining if remaining else plan.everything
@@ -93,6 +95,11 @@ def run_block(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
                 key = plan.key("noise", retraining, step)
                 chain.step(records, orders.rows(step), orders.runs, key)
     return found
+
+
+def start_of(plan: Plan, models: int) -> tuple[Plain | Fused, Orders]:
+    """Models 0..models-1 before they learn, and the order they will learn in."""
+    return _chain(plan, False, 0, models), _orders(plan, False, False, 0, models)
 
 
 def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fused:
@@ -109,7 +116,8 @@ def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fus
     weights = drawn.view(models, *problem.shape)
     if plan.precision == "bfloat16" and Fused.serves(problem):
         return Fused(problem, weights, first)
-    return Plain(problem, plan.precision, weights, first)
+    stepper = Stacked if isinstance(problem.loss, Recurrent) else Plain
+    return stepper(problem, plan.precision, weights, first)
 
 
 def _uniform(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:

@@ -2,8 +2,8 @@
 
 A step is `kernels.residuals` (features, weights -> residuals in bfloat16), the library's product
 of residuals and features, and `kernels.update`. Products take bfloat16 factors and accumulate in
-float32; weights and noise are float32. Models are stored in units: those that share rows, or as
-many as a buffer of residuals holds; the kernels' tile order is within a unit.
+float32; weights and noise are float32, the former as `kernels.Halves`. Models are stored in units:
+those that share rows, or as many as a buffer of residuals holds; tile order is within a unit.
 """
 
 import torch
@@ -12,7 +12,7 @@ from torch.nn.functional import embedding
 
 from expunge.losses import Logistic, Softmax
 from expunge.sampling import kernels
-from expunge.sampling.kernels import WIDEST, Split
+from expunge.sampling.kernels import WIDEST, Halves, Split
 from expunge.sampling.problem import FullBatch, IndependentBatches, Problem, Records
 
 __all__ = ["Fused"]
@@ -22,13 +22,13 @@ RESIDUALS = 2**31  # numbers in a buffer of residuals: 4 GiB
 
 class Fused:
     """Args:
-    weights: (models, outputs, features) float32 on CUDA, advanced in place.
+    weights: (models, outputs, features) float32 on CUDA: where the models start.
     first: Number of the first model.
     """
 
     def __init__(self, problem: Problem, weights: Tensor, first: int):
-        self.problem, self.weights, self.first = problem, weights, first
-        models, outputs, width = weights.shape
+        self.problem, self.first = problem, first
+        self.models, outputs, width = weights.shape
         self.split = Split.of(outputs)
         columns, tile, scheme = self.split.columns, self.split.tile, problem.scheme
         rows = len(problem.retained()) if isinstance(scheme, FullBatch) else scheme.size
@@ -36,20 +36,27 @@ class Fused:
             self.unit = scheme.models_per_order
             self.together = max(1, RESIDUALS // (rows * columns * self.unit))
         else:
-            parts = -(-models * rows * columns // RESIDUALS)
-            self.unit = -(-models // (parts * tile)) * tile
+            parts = -(-self.models * rows * columns // RESIDUALS)
+            self.unit = -(-self.models // (parts * tile)) * tile
             self.together = 1
-        self.units = -(-models // self.unit)
+        self.units = -(-self.models // self.unit)
         shape = self.units, self.unit * columns, width
-        self.copy = torch.zeros(shape, dtype=torch.bfloat16, device=weights.device)
-        self.gradient = torch.zeros_like(self.copy)
+        self.halves = Halves.zeros(*shape, device=weights.device)
+        self.gradient = torch.zeros(shape, dtype=torch.bfloat16, device=weights.device)
         self.residuals = torch.empty(
             min(self.together, self.units) * rows * self.unit * columns,
             dtype=torch.bfloat16,
             device=weights.device,
         )
         self._seen: tuple[Tensor, Tensor] | None = None
-        self._update(0, shrink=1.0, rate=0.0, noise_std=0.0, radius=None)  # fills the copy
+        kernels.launch_split(weights, self.halves, self.split, self.unit)
+
+    def snapshot(self) -> Tensor:
+        """The models as they are now: (models, outputs, features) float32."""
+        shape = self.models, *self.problem.shape
+        out = torch.empty(shape, device=self.gradient.device)
+        kernels.launch_join(self.halves, out, self.split, self.unit)
+        return out
 
     @staticmethod
     def serves(problem: Problem) -> bool:
@@ -72,8 +79,14 @@ class Fused:
             own = units if len(runs) > 1 else slice(0, 1)
             self._differentiate(units, features[own], targets[own])
         problem = self.problem
-        self._update(
-            key,
+        kernels.launch_update(
+            self.halves,
+            self.gradient,
+            self.split,
+            models=self.models,
+            key=key,
+            first=self.first,
+            unit=self.unit,
             shrink=1 - problem.step_size * problem.loss.l2,
             rate=problem.step_size / features.shape[1],
             noise_std=problem.noise_std,
@@ -82,27 +95,12 @@ class Fused:
 
     def _differentiate(self, units: slice, features: Tensor, targets: Tensor) -> None:
         """The sum over rows of each unit's gradients, in tile order."""
-        number, rows, columns = units.stop - units.start, features.shape[1], self.copy.shape[1]
+        number, rows, columns = units.stop - units.start, features.shape[1], self.gradient.shape[1]
         residuals = self.residuals[: number * rows * columns].view(number, rows, columns)
-        kernels.launch_residuals(features, self.copy[units], targets, residuals, self.split)
-        torch.bmm(residuals.transpose(1, 2), features, out=self.gradient[units])
-
-    def _update(
-        self, key: int, shrink: float, rate: float, noise_std: float, radius: float | None
-    ) -> None:
-        kernels.launch_update(
-            self.weights,
-            self.gradient,
-            self.copy,
-            self.split,
-            key=key,
-            first=self.first,
-            unit=self.unit,
-            shrink=shrink,
-            rate=rate,
-            noise_std=noise_std,
-            radius=radius,
+        kernels.launch_residuals(
+            features, self.halves.rounded[units], targets, residuals, self.split
         )
+        torch.bmm(residuals.transpose(1, 2), features, out=self.gradient[units])
 
     def _half(self, features: Tensor) -> Tensor:
         """In bfloat16; the last conversion is kept."""

@@ -5,12 +5,14 @@
 """Triton kernels of a step of linear heads; imported everywhere, run where Triton and a GPU are.
 
     residuals   features, weights -> softmax(x w') - one-hot in bfloat16; scores stay in registers
-    update      theta <- Proj(theta - eta (g / rows + l2 theta) + noise_std xi), and its bf16 copy
+    update      theta <- Proj(theta - eta (g / rows + l2 theta) + noise_std xi)
 
 `update` draws xi as `core/counters.py` does, operation by operation, so it is launched without
-contraction of products and sums. Rows of the bf16 copy, of residuals and of gradients are in tile
-order: a block shape is a power of two, so the classes of `unit` consecutive models are stored as
-the leading `HIGH` classes of each and then the remaining `LOW` (24 = 16 + 8: nothing is padded).
+contraction of products and sums. A float32 weight is kept as two halves of 16 bits (`Halves`): the
+upper one is its bfloat16, which products read, so that no copy has to be moved. Rows of the halves,
+of residuals and of gradients are in tile order: a block shape is a power of two, so the classes of
+`unit` consecutive models are stored as the leading `HIGH` classes of each and then the remaining
+`LOW` (24 = 16 + 8: nothing is padded).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from expunge.core.counters import COSINE, FIRST, LOG, OCTAVE, SECOND, SINE, WEYL
@@ -28,7 +31,16 @@ try:
 except ImportError:
     triton = tl = None
 
-__all__ = ["Split", "available", "launch_residuals", "launch_uniforms", "launch_update"]
+__all__ = [
+    "Halves",
+    "Split",
+    "available",
+    "launch_join",
+    "launch_residuals",
+    "launch_split",
+    "launch_uniforms",
+    "launch_update",
+]
 
 WIDEST = 128  # leading columns of a tile
 
@@ -70,6 +82,23 @@ class Split(NamedTuple):
         return self.high + self.low
 
 
+class Halves(NamedTuple):
+    """float32 weights in tile order: bits = (upper << 16) + lower, upper the nearest bfloat16."""
+
+    upper: Tensor
+    lower: Tensor
+
+    @classmethod
+    def zeros(cls, *shape: int, device: torch.device) -> Halves:
+        upper, lower = torch.zeros(2, *shape, dtype=torch.int16, device=device)
+        return cls(upper, lower)
+
+    @property
+    def rounded(self) -> Tensor:
+        """The weights in bfloat16."""
+        return self.upper.view(torch.bfloat16)
+
+
 def available() -> bool:
     """Whether Triton is installed."""
     return triton is not None
@@ -107,11 +136,11 @@ def launch_residuals(
 
 
 def launch_update(
-    weights: Tensor,
+    halves: Halves,
     gradient: Tensor,
-    copy: Tensor,
     split: Split,
     *,
+    models: int,
     key: int,
     first: int,
     unit: int,
@@ -120,17 +149,34 @@ def launch_update(
     noise_std: float,
     radius: float | None,
 ) -> None:
-    """weights <- Proj(shrink weights - rate gradient + noise_std xi), and their copy, in place.
+    """weights <- Proj(shrink weights - rate gradient + noise_std xi), in place.
 
     Args:
-        weights: (models, outputs, width) float32.
-        gradient, copy: (units, unit * split.columns, width) bfloat16 in tile order.
+        halves, gradient: (units, unit * split.columns, width) in tile order, the latter bfloat16.
     """
-    models, outputs, width = weights.shape
+    width = gradient.shape[-1]
     _update[(models,)](
-        weights, gradient, copy, key, first, unit, shrink, rate, noise_std, radius or 0.0,
-        COUNT=outputs * width, HIGH=split.high, LOW=split.low, WIDTH=width,
-        BOUNDED=radius is not None, BLOCK=512, num_warps=4, enable_fp_fusion=False,
+        *halves, gradient, key, first, unit, shrink, rate, noise_std, radius or 0.0,
+        COUNT=split.outputs * width, HIGH=split.high, LOW=split.low, WIDTH=width,
+        BOUNDED=radius is not None, BLOCK=512, num_warps=2, enable_fp_fusion=False,
+    )  # fmt: skip
+
+
+def launch_split(weights: Tensor, halves: Halves, split: Split, unit: int) -> None:
+    """(models, outputs, width) float32 to halves in tile order."""
+    _launch_exchange(_split, weights, halves, split, unit)
+
+
+def launch_join(halves: Halves, out: Tensor, split: Split, unit: int) -> None:
+    """Halves in tile order to (models, outputs, width) float32."""
+    _launch_exchange(_join, out, halves, split, unit)
+
+
+def _launch_exchange(kernel, weights: Tensor, halves: Halves, split: Split, unit: int) -> None:
+    models, outputs, width = weights.shape
+    kernel[(models,)](
+        weights, *halves, unit, COUNT=outputs * width, HIGH=split.high, LOW=split.low,
+        WIDTH=width, BLOCK=1024, num_warps=4,
     )  # fmt: skip
 
 
@@ -144,16 +190,23 @@ def launch_uniforms(out: Tensor, key: int, first: int, scale: float) -> None:
 @functools.cache
 def _tuned():
     """The residual kernel with the tile that is fastest for a shape, measured at its first use."""
-    tiles = [(128, 32, 8, 4, 128), (128, 32, 8, 5, 128), (64, 32, 4, 4, 128), (256, 64, 8, 3, None)]
+    tiles = [
+        (128, 32, 4, 8, 4, 128),
+        (128, 32, 8, 8, 4, 128),
+        (128, 32, 4, 8, 5, 128),
+        (128, 32, 8, 8, 5, 128),
+        (64, 32, 8, 4, 4, 128),
+        (256, 64, 4, 8, 3, None),
+    ]
     configs = [
         triton.Config(
-            {"ROWS": rows, "CHUNK": chunk},
+            {"ROWS": rows, "CHUNK": chunk, "GROUP": group},
             num_warps=warps,
             num_stages=stages,
             maxnreg=registers,  # 128: two programs fit a multiprocessor, one computes, one stores
             pre_hook=_set_blocks,
         )
-        for rows, chunk, warps, stages, registers in tiles
+        for rows, chunk, group, warps, stages, registers in tiles
     ]
     return triton.autotune(configs, key=["rows", "unit", "WIDTH", "MODELS"])(_residuals)
 
@@ -171,7 +224,7 @@ def _set_blocks(arguments: dict) -> None:
 def _residuals(
     features, high_weights, low_weights, targets, high_out, low_out, rows, unit, own_rows,
     CLASSES: tl.constexpr, HIGH: tl.constexpr, LOW: tl.constexpr, WIDTH: tl.constexpr,
-    MODELS: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr = 8,
+    MODELS: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """A program takes ROWS rows and MODELS models of one unit.
 
@@ -230,14 +283,13 @@ def _residuals(
 
 @_jit(do_not_specialize=["key", "first"])
 def _update(
-    weights, gradient, copy, key, first, unit, shrink, rate, noise_std, radius,
+    upper, lower, gradient, key, first, unit, shrink, rate, noise_std, radius,
     COUNT: tl.constexpr, HIGH: tl.constexpr, LOW: tl.constexpr, WIDTH: tl.constexpr,
     BOUNDED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """A program takes one model; BOUNDED: it is projected onto the ball of `radius`."""
     model = tl.program_id(0).to(tl.int64)
     half: tl.constexpr = (COUNT + 1) // 2
-    weights += model * COUNT
     squares = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, half, BLOCK):
         j = start + tl.arange(0, BLOCK)
@@ -248,10 +300,8 @@ def _update(
             tiled = _tiled(model, at, unit, HIGH, LOW, WIDTH)
             g = tl.load(gradient + tiled, mask=inside, other=0.0).to(tl.float32)
             xi = z if side == 0 else z_other
-            old = tl.load(weights + at, mask=inside, other=0.0)
-            new = old * shrink - rate * g + noise_std * xi
-            tl.store(weights + at, new, mask=inside)
-            tl.store(copy + tiled, new.to(tl.bfloat16), mask=inside)
+            new = _read(upper, lower, tiled, inside) * shrink - rate * g + noise_std * xi
+            _write(upper, lower, tiled, new, inside)
             squares += tl.where(inside, new * new, 0.0)
     if BOUNDED:
         norm = tl.sqrt_rn(tl.sum(squares, 0))
@@ -259,11 +309,51 @@ def _update(
             tl.debug_barrier()  # the loads below may be another thread's stores
             for start in range(0, COUNT, BLOCK):
                 at = start + tl.arange(0, BLOCK)
-                inside = at < COUNT
-                new = tl.load(weights + at, mask=inside, other=0.0) * (radius / norm)
-                tl.store(weights + at, new, mask=inside)
                 tiled = _tiled(model, at, unit, HIGH, LOW, WIDTH)
-                tl.store(copy + tiled, new.to(tl.bfloat16), mask=inside)
+                new = _read(upper, lower, tiled, at < COUNT) * (radius / norm)
+                _write(upper, lower, tiled, new, at < COUNT)
+
+
+@_jit
+def _split(
+    weights, upper, lower, unit,
+    COUNT: tl.constexpr, HIGH: tl.constexpr, LOW: tl.constexpr, WIDTH: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    model = tl.program_id(0).to(tl.int64)
+    for start in range(0, COUNT, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        value = tl.load(weights + model * COUNT + at, mask=at < COUNT, other=0.0)
+        _write(upper, lower, _tiled(model, at, unit, HIGH, LOW, WIDTH), value, at < COUNT)
+
+
+@_jit
+def _join(
+    out, upper, lower, unit,
+    COUNT: tl.constexpr, HIGH: tl.constexpr, LOW: tl.constexpr, WIDTH: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    model = tl.program_id(0).to(tl.int64)
+    for start in range(0, COUNT, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        value = _read(upper, lower, _tiled(model, at, unit, HIGH, LOW, WIDTH), at < COUNT)
+        tl.store(out + model * COUNT + at, value, mask=at < COUNT)
+
+
+@_jit
+def _read(upper, lower, at, inside):
+    """The float32 of two halves."""
+    top = tl.load(upper + at, mask=inside, other=0).to(tl.int32) << 16
+    return (top + tl.load(lower + at, mask=inside, other=0)).to(tl.float32, bitcast=True)
+
+
+@_jit
+def _write(upper, lower, at, value, inside):
+    """Halves whose sum is exact; ties of the upper one go away from zero."""
+    bits = value.to(tl.int32, bitcast=True)
+    top = (bits + 0x8000) >> 16
+    tl.store(upper + at, top.to(tl.int16), mask=inside)
+    tl.store(lower + at, (bits - (top << 16)).to(tl.int16), mask=inside)
 
 
 @_jit

@@ -34,6 +34,10 @@ class Plain:
         self.problem, self.weights, self.first = problem, weights, first
         self.precision: Precision = precision
 
+    def snapshot(self) -> Tensor:
+        """The models as they are now."""
+        return self.weights.clone()
+
     def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
         """One step; run i of models sees rows[i], or all records if None."""
         tile = TILE[self.weights.device.type]

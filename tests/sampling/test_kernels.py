@@ -9,7 +9,7 @@ import torch
 
 from expunge.core import counters
 from expunge.sampling import kernels
-from expunge.sampling.kernels import Split
+from expunge.sampling.kernels import Halves, Split
 
 CASES = [(24, 384, 16), (10, 40, 32), (8, 40, 16), (5, 37 * 8, 32), (1, 40, 128)]
 
@@ -25,17 +25,19 @@ def test_outputs_split_into_powers_of_two(outputs):
     assert split.low == 0 or split.tile * split.low >= 16
 
 
-def normals_by_update(models, outputs, width, key, first, device, dtype):
-    """theta <- 0 - 0 + 1 * xi."""
+def updated(weights, unit, device, **settings):
+    """theta <- theta - 0 + settings' noise, by the kernel; and its bfloat16 in tile order."""
+    models, outputs, width = weights.shape
     split = Split.of(outputs)
-    weights = torch.zeros(models, outputs, width, device=device)
-    shape = 1, models * split.columns, width
-    gradient, copy = (torch.zeros(shape, device=device, dtype=dtype) for _ in range(2))
-    settings = {"key": key, "first": first, "unit": models, "shrink": 1.0, "rate": 1.0}
-    kernels.launch_update(
-        weights, gradient, copy, split, **settings, noise_std=1.0, radius=None
-    )  # fmt: skip
-    return weights.flatten(1), copy[0]
+    shape = -(-models // unit), unit * split.columns, width
+    gradient = torch.zeros(shape, device=device, dtype=torch.bfloat16)
+    halves = Halves.zeros(*shape, device=device)
+    kernels.launch_split(weights.to(device), halves, split, unit)
+    values = {"shrink": 1.0, "rate": 1.0, "noise_std": 0.0, "radius": None} | settings
+    kernels.launch_update(halves, gradient, split, models=models, unit=unit, **values)
+    out = torch.empty(weights.shape, device=device)
+    kernels.launch_join(halves, out, split, unit)
+    return out.cpu(), halves.rounded.cpu()
 
 
 def tiled(weights, split):
@@ -45,14 +47,44 @@ def tiled(weights, split):
     return torch.cat([padded[:, : split.high].flatten(0, 1), padded[:, split.high :].flatten(0, 1)])
 
 
-def check_noise(device, dtype):
+def check_noise(device):
     for outputs, width, models in CASES:
         key = counters.stream(3, "kernels")
-        got, copy = normals_by_update(models, outputs, width, key, 5, device, dtype)
-        expected = counters.normals(key, 5, models, outputs * width)
-        assert torch.equal(got.cpu(), expected), (outputs, width)
-        stacked = tiled(expected.view(models, outputs, width), Split.of(outputs))
-        assert (copy.float().cpu() - stacked).abs().max() <= 2**-5  # bfloat16 of |z| < 8
+        zero = torch.zeros(models, outputs, width)
+        got, rounded = updated(zero, models, device, key=key, first=5, noise_std=1.0)
+        expected = counters.normals(key, 5, models, outputs * width).view_as(zero)
+        assert torch.equal(got, expected), (outputs, width)
+        stacked = tiled(expected, Split.of(outputs))
+        assert (rounded[0].float() - stacked).abs().max() <= 2**-6  # the nearest: |z| < 8
+
+
+def check_halves(device):
+    """Every bit survives: random ones, ties of the upper half, both zeros, the smallest."""
+    generator = torch.Generator().manual_seed(0)
+    bits = torch.randint(-(2**31), 2**31, (48, 5, 16), generator=generator).to(torch.int32)
+    bits[bits.view(torch.float32).abs() >= 2.0**126] = 0
+    bits[bits.view(torch.float32).isnan()] = 0
+    bits[0, 0] = torch.arange(16, dtype=torch.int32) * 0x8000 + 0x3F800000  # ties
+    bits[0, 1] = torch.tensor([0, -(2**31), 1, -(2**31) + 1] * 4, dtype=torch.int32)
+    split, values = Split.of(5), bits.view(torch.float32)
+    halves = Halves.zeros(2, 32 * split.columns, 16, device=device)
+    kernels.launch_split(values.to(device), halves, split, 32)
+    out = torch.empty(values.shape, device=device)
+    kernels.launch_join(halves, out, split, 32)
+    assert torch.equal(out.cpu().view(torch.int32), bits)
+    nearest = tiled(values[:32], split)
+    away = (halves.rounded[0].cpu().float() - nearest).abs()
+    assert (away <= nearest.abs() * 2**-8 + 2.0**-134).all()  # half a unit, subnormals too
+
+
+def check_projection(device):
+    weights = torch.randn(32, 5, 16, generator=torch.Generator().manual_seed(0))
+    got, _ = updated(weights, 16, device, key=0, first=0, radius=9.0)
+    norms = weights.flatten(1).norm(dim=1)
+    assert (norms > 9).any()
+    assert (norms < 9).any()
+    expected = weights * (9 / norms).clamp_max(1)[:, None, None]
+    torch.testing.assert_close(got, expected, rtol=1e-6, atol=0)
 
 
 def check_uniforms(device):
@@ -94,14 +126,16 @@ def interpreted():
         def __getitem__(self, grid):
             def launch(*arguments, **meta):
                 names = ["features", "high_weights", "low_weights", "", "high_out", "low_out"]
-                meta |= {"ROWS": 32, "CHUNK": 32}
+                meta |= {"ROWS": 32, "CHUNK": 32, "GROUP": 2}
                 kernels._set_blocks(dict(zip(names, arguments[:6], strict=True)) | meta)
                 kernels._residuals[grid(meta)](*arguments, **meta)
 
             return launch
 
     kernels._tuned = Untuned
-    check_noise("cpu", torch.float32)
+    check_noise("cpu")
+    check_halves("cpu")
+    check_projection("cpu")
     check_uniforms("cpu")
     check_residuals("cpu", torch.float32)
 
@@ -116,8 +150,18 @@ def test_kernels_interpreted():
 
 @pytest.mark.gpu
 def test_noise_has_the_same_bits_on_a_gpu():
-    check_noise("cuda", torch.bfloat16)
+    check_noise("cuda")
     check_uniforms("cuda")
+
+
+@pytest.mark.gpu
+def test_halves_on_a_gpu_lose_nothing():
+    check_halves("cuda")
+
+
+@pytest.mark.gpu
+def test_models_outside_the_ball_are_projected_on_a_gpu():
+    check_projection("cuda")
 
 
 @pytest.mark.gpu
@@ -128,11 +172,13 @@ def test_residuals_on_a_gpu():
 @pytest.mark.gpu
 def test_contracted_products_would_be_caught():
     """With sums and products contracted, some normals change their last bit."""
-    key = counters.stream(3, "kernels")
-    weights = torch.zeros(64, 24, 384, device="cuda")
+    key, split = counters.stream(3, "kernels"), Split.of(24)
+    halves = Halves.zeros(1, 64 * 24, 384, device=torch.device("cuda"))
     zero = torch.zeros(1, 64 * 24, 384, device="cuda", dtype=torch.bfloat16)
     kernels._update[(64,)](
-        weights, zero, zero.clone(), key, 0, 64, 1.0, 1.0, 1.0, 0.0, COUNT=24 * 384, HIGH=16,
+        *halves, zero, key, 0, 64, 1.0, 1.0, 1.0, 0.0, COUNT=24 * 384, HIGH=16,
         LOW=8, WIDTH=384, BOUNDED=False, BLOCK=512, enable_fp_fusion=True,
     )  # fmt: skip
-    assert not torch.equal(weights.flatten(1).cpu(), counters.normals(key, 0, 64, 24 * 384))
+    out = torch.empty(64, 24, 384, device="cuda")
+    kernels.launch_join(halves, out, split, 64)
+    assert not torch.equal(out.flatten(1).cpu(), counters.normals(key, 0, 64, 24 * 384))

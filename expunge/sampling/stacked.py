@@ -1,0 +1,66 @@
+"""A block of recurrent networks advanced together, each run of models on rows of its own.
+
+    weights <- Proj( (1 - eta l2) weights - eta gradient + noise_std xi )
+
+as in `plain.py`, which would take one order of the records after another: a time step of a few
+LSTMs leaves a GPU idle, so the rows of all orders go through one gradient. On CUDA noise is drawn
+where it is added, by the kernel: the same numbers.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from expunge.core.projection import l2_ball
+from expunge.sampling import lstm_kernels
+from expunge.sampling.plain import Plain, Precision, _products
+from expunge.sampling.problem import Problem, Records
+from expunge.sampling.recurrent import Recurrent
+
+__all__ = ["Stacked"]
+
+
+class Stacked(Plain):
+    """Args:
+    weights: (models, parameters), advanced in place.
+    first: Number of the first model.
+    """
+
+    def __init__(self, problem: Problem, precision: Precision, weights: Tensor, first: int):
+        super().__init__(problem, precision, weights, first)
+        assert isinstance(problem.loss, Recurrent)
+        half = precision == "bfloat16" and lstm_kernels.serves(problem.loss.hidden)
+        self.loss = replace(problem.loss, half=True) if half else problem.loss
+
+    def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
+        """One step; run i of models sees rows[i], or all records if None."""
+        seen = records
+        if rows is not None:
+            seen = Records(records.features[rows[0]], records.targets[rows[0]])
+        if rows is not None and len(runs) > 1:
+            sizes = torch.tensor([run.stop - run.start for run in runs], device=rows.device)
+            own = rows.repeat_interleave(sizes, dim=0)  # (models, rows)
+            seen = Records(records.features[own], records.targets[own])
+        with _products(self.precision):
+            gradient = self.loss.gradient(self.weights, *seen)
+        self._advance(slice(0, len(self.weights)), gradient, key)
+
+    def _advance(self, part: slice, gradient: Tensor, key: int) -> None:
+        problem, weights = self.problem, self.weights[part]
+        if not (weights.is_cuda and weights.dtype == torch.float32 and lstm_kernels.available()):
+            super()._advance(part, gradient, key)
+            return
+        lstm_kernels.launch_update(
+            weights,
+            gradient,
+            key=key,
+            first=self.first + part.start,
+            shrink=1 - problem.step_size * problem.loss.l2,
+            rate=problem.step_size,
+            noise_std=problem.noise_std,
+        )
+        if problem.radius is not None:
+            norms = torch.linalg.vector_norm(weights, dim=1)
+            if bool((norms > problem.radius).any()):
+                weights.copy_(l2_ball(problem.radius)(weights))
