@@ -1,7 +1,7 @@
 """A long run in parts: each is kept as it ends, so that a run that was stopped goes on.
 
 Parts lie beside the results until the run is complete. Their names carry a digest of the settings
-and of this experiment's code: another run never finds them.
+and of the experiment's code: another run never finds them.
 """
 
 import hashlib
@@ -24,11 +24,13 @@ class Parts:
     """Args:
     folder: Where parts are kept; None keeps none.
     settings: As JSON; part of every name.
+    code: The experiment's folder.
     seconds: That each part took, whenever it was run.
     """
 
     folder: Path | None
     settings: str
+    code: Path
     seconds: dict[str, float] = field(default_factory=dict)
 
     def rows(self, name: str, work: Callable[[], Iterable[dict[str, Any]]]) -> Rows:
@@ -59,7 +61,7 @@ class Parts:
 
     def _digest(self) -> str:
         digest = hashlib.sha256(self.settings.encode())
-        for path in sorted(Path(__file__).parent.glob("*.py")):
+        for path in sorted(self.code.glob("*.py")):
             if path.name not in DRAWING:
                 digest.update(path.read_bytes())
         return digest.hexdigest()[:12]

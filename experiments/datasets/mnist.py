@@ -7,7 +7,6 @@ of dimensions; then each dimension in 4 bytes) and the values, plain or gzipped.
 
 import gzip
 import math
-import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,21 +16,14 @@ from typing import Literal
 import numpy as np
 from sklearn.datasets import load_digits
 
+from experiments.datasets.files import VARIABLE, BadData, DataMissing, data_folder
+
 __all__ = ["VARIABLE", "BadData", "DataMissing", "Digits", "Source", "load", "mnist"]
 
-VARIABLE = "EXPUNGE_DATA"
 Source = Literal["mnist", "embedded"]
 UNSIGNED_BYTE = 8
 COUNTS = {"train": 60_000, "t10k": 10_000}
 SHAPE = (28, 28)
-
-
-class DataMissing(FileNotFoundError):
-    """A file that the experiment needs is not there; the message says what to do."""
-
-
-class BadData(ValueError):
-    """A file is there and is not what its name says."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +68,7 @@ def mnist(folder: Path | None = None, counts: dict[str, int] | None = None) -> D
         DataMissing: no folder, or a file that is not in it.
         BadData: a file with another magic number, size or count.
     """
-    if folder is None:
-        named = os.environ.get(VARIABLE)
-        if not named:
-            raise DataMissing(f"{VARIABLE} is not set; set it to a folder with MNIST's idx files")
-        folder = Path(named)
+    folder = data_folder(folder, "MNIST's idx files")
     parts = []
     for part, count in (counts or COUNTS).items():
         images = _read(folder, f"{part}-images-idx3-ubyte", (count, *SHAPE))

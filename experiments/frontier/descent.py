@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from experiments.frontier.problem import Division
-from experiments.frontier.progress import shown
+from experiments.progress import shown
 from expunge.accounting.calibration import EpsilonDelta, Observer, Setting, achieved, smallest_sigma
 from expunge.accounting.strategies import priced
 from expunge.core.projection import l2_ball

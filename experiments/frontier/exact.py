@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from experiments.frontier.problem import Problem, summary
-from experiments.frontier.progress import shown
+from experiments.progress import shown
 from expunge import CertifiedClassifier
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.unlearning.choice import cheapest, prices

@@ -29,7 +29,6 @@ from experiments.frontier.descent import (
     noise_first_cell,
 )
 from experiments.frontier.exact import exact_cells, plans
-from experiments.frontier.parts import Parts
 from experiments.frontier.problem import (
     Division,
     Problem,
@@ -38,6 +37,7 @@ from experiments.frontier.problem import (
     summary,
 )
 from experiments.frontier.settings import PUBLISHED, Settings, Task
+from experiments.parts import Parts
 from expunge.accounting.calibration import Observer
 from expunge.core.rows import bounded_rows
 
@@ -56,7 +56,7 @@ def run(settings: Settings) -> dict[str, Any]:
         Problem.of(digits, task.name, task.classes, settings.seed) for task in settings.tasks
     ]
     folder = None if settings.source == "embedded" else UNFINISHED
-    parts = Parts(folder, json.dumps(asdict(settings)))
+    parts = Parts(folder, json.dumps(asdict(settings)), Path(__file__).parent)
     tables = {name: parts.rows(name, made) for name, made in work(settings, problems).items()}
     result: dict[str, Any] = {
         "settings": asdict(settings),

@@ -11,7 +11,6 @@ import torch
 from experiments.datasets.mnist import embedded
 from experiments.frontier.descent import Cell, Descent, langevin_cell
 from experiments.frontier.exact import copied, fitted, request, with_target
-from experiments.frontier.parts import Parts
 from experiments.frontier.problem import Division, Problem, summary
 from experiments.frontier.report import (
     all_table,
@@ -141,29 +140,6 @@ def test_one_noisy_run_claims_no_standard_error():
     assert summary(np.array([0.9]), noisy=False)["standard_error"] == 0
     two = summary(np.array([0.9, 0.8]))
     assert two == {"accuracy": 85.0, "standard_error": 5.0, "runs": 2}
-
-
-def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
-    made = []
-
-    def part():
-        made.append(1)
-        yield {"accuracy": 90.0}
-
-    folder = tmp_path / "unfinished"
-    first = Parts(folder, "settings").rows("part", part)
-    again = Parts(folder, "settings")
-    assert again.rows("part", part) == first == [{"accuracy": 90.0}]
-    assert len(made) == 1
-    assert "part" in again.seconds
-    Parts(folder, "other settings").rows("part", part)
-    assert len(made) == 2
-    again.done()
-    assert len(list(folder.iterdir())) == 1
-    Parts(folder, "other settings").done()
-    assert not folder.exists()
-    Parts(None, "settings").rows("part", part)
-    assert not folder.exists()
 
 
 def test_a_smoke_run_covers_the_grid(smoke):

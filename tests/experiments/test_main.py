@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.__main__ import names, provenance
+from experiments.running import names, provenance
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,0 +1,67 @@
+"""Run an experiment and keep its results: what the command line does, without a command line.
+
+`python -c "from experiments.running import execute; execute('NAME', 'paper')"` works on a machine
+that has torch and nothing to parse commands with.
+"""
+
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+__all__ = ["ROOT", "Scale", "drawn", "execute", "names", "provenance"]
+
+ROOT = Path(__file__).parent
+Scale = Literal["smoke", "cpu", "paper"]
+
+
+def names() -> list[str]:
+    return sorted(path.parent.name for path in ROOT.glob("*/run.py"))
+
+
+def execute(name: str, scale: Scale) -> None:
+    """Run and write the results; a smoke run leaves nothing behind."""
+    module = importlib.import_module(f"experiments.{name}.run")
+    settings = importlib.import_module(f"experiments.{name}.settings").SCALES[scale]
+    result = {"experiment": name, "scale": scale, **provenance(), **module.run(settings)}
+    if scale == "smoke":
+        with tempfile.TemporaryDirectory() as folder:
+            _write(name, result, Path(folder))
+    else:
+        _write(name, result, ROOT / name / "results")
+
+
+def drawn(name: str, path: Path) -> str:
+    """Figures beside a file of results, and its tables."""
+    module = importlib.import_module(f"experiments.{name}.report")
+    return module.report(json.loads(path.read_text()), path.parent)
+
+
+def _write(name: str, result: dict[str, Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{result['scale']}.json"
+    path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+    print(drawn(name, path))
+
+
+def provenance() -> dict[str, Any]:
+    """The commit and the versions behind a result."""
+
+    def installed(package: str) -> str | None:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return None
+
+    git = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    )
+    return {
+        "commit": git.stdout.strip() or None,
+        "versions": {"python": sys.version.split()[0]}
+        | {package: installed(package) for package in ("expunge", "numpy", "scipy", "torch")},
+    }

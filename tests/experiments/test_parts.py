@@ -1,0 +1,30 @@
+"""Parts of a long run: kept as they end, found again by the same settings and code only."""
+
+from pathlib import Path
+
+from experiments.parts import Parts
+
+CODE = Path(__file__).parents[2] / "experiments/frontier"
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
+    made = []
+
+    def part():
+        made.append(1)
+        yield {"accuracy": 90.0}
+
+    folder = tmp_path / "unfinished"
+    first = Parts(folder, "settings", CODE).rows("part", part)
+    again = Parts(folder, "settings", CODE)
+    assert again.rows("part", part) == first == [{"accuracy": 90.0}]
+    assert len(made) == 1
+    assert "part" in again.seconds
+    Parts(folder, "other settings", CODE).rows("part", part)
+    assert len(made) == 2
+    again.done()
+    assert len(list(folder.iterdir())) == 1
+    Parts(folder, "other settings", CODE).done()
+    assert not folder.exists()
+    Parts(None, "settings", CODE).rows("part", part)
+    assert not folder.exists()
