@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from expunge.core import cpu_kernels
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 
@@ -70,6 +71,8 @@ def _label(loss: LinearLoss, targets: Tensor) -> Tensor | None:
 def _link(loss: LinearLoss, scores: Tensor, targets: Tensor, out: Tensor) -> Tensor:
     """Of scores (models, outputs, rows), which may be overwritten, as `out` is."""
     if isinstance(loss, Softmax):
+        if cpu_kernels.serves(scores):
+            return cpu_kernels.softmax(scores)
         return torch.softmax(scores, dim=1, out=out)
     if isinstance(loss, Logistic):
         return scores.sigmoid_()

@@ -2,18 +2,26 @@
 
     weights <- Proj( (1 - eta l2) weights - eta gradient + noise_std xi )
 
-Models go through a step in tiles whose scores, gradients and noise stay in the cache.
+Models go through a step in tiles whose scores, gradients and noise stay in the cache. On a CPU
+linear heads are shared out among threads that use one core each and never wait for one another;
+the fused update of `core/cpu_kernels.py` serves float32 where it can.
 """
 
 import contextlib
+import functools
+import itertools
+import os
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from expunge.core import counters
+from expunge.core import counters, cpu_kernels
 from expunge.core.projection import l2_ball
+from expunge.losses import Logistic, Softmax, Squared
 from expunge.sampling import heads
 from expunge.sampling.networks import Network
 from expunge.sampling.problem import Problem, Records
@@ -21,7 +29,9 @@ from expunge.sampling.problem import Problem, Records
 __all__ = ["Plain", "Precision"]
 
 Precision = Literal["float64", "float32", "tf32", "bfloat16"]
-TILE = {"cpu": 64, "cuda": 2048}  # models
+TILE = {"cpu": 64, "cuda": 2048}  # models of the usual size
+USUAL = 24 * 384  # weights
+WORTH = 2**24  # products of a run in a step, for its models to be shared out among threads
 
 
 class Plain:
@@ -40,16 +50,39 @@ class Plain:
 
     def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
         """One step; run i of models sees rows[i], or all records if None."""
-        tile = TILE[self.weights.device.type]
         with _products(self.precision):
             for i, run in enumerate(runs):
                 seen = records
                 if rows is not None:
                     seen = Records(records.features[rows[i]], records.targets[rows[i]])
-                gradient = self._gradient_on(seen)
-                for start in range(run.start, run.stop, tile):
-                    part = slice(start, min(start + tile, run.stop))
-                    self._advance(part, gradient(self.weights[part]), key)
+                threads = self._threads(seen, run)
+                if threads == 1:
+                    self._share(seen, run, key)
+                else:
+                    work = functools.partial(self._share, seen, key=key)
+                    _each_in_a_thread(work, _shares(run, threads))
+
+    def _share(self, seen: Records, share: slice, key: int) -> None:
+        """One step of some models, tile by tile."""
+        tile, gradient = self._tile(), self._gradient_on(seen)
+        for start in range(share.start, share.stop, tile):
+            part = slice(start, min(start + tile, share.stop))
+            self._advance(part, gradient(self.weights[part]), key)
+
+    def _tile(self) -> int:
+        """Models at a time: more of them where they are small, within 64 times as many."""
+        tile = TILE[self.weights.device.type]
+        if isinstance(self.problem.loss, Network):
+            return tile
+        return tile * min(64, max(1, USUAL // self.weights[0].numel()))
+
+    def _threads(self, seen: Records, run: slice) -> int:
+        """Among which a run is shared out; other losses leave it to torch."""
+        heads_alone = isinstance(self.problem.loss, Softmax | Logistic | Squared)
+        models, cores = run.stop - run.start, torch.get_num_threads()
+        products = len(seen.features) * self.weights[run].numel()
+        on_cpu = self.weights.device.type == "cpu"
+        return cores if on_cpu and heads_alone and models >= cores and products >= WORTH else 1
 
     def _gradient_on(self, seen: Records) -> Callable[[Tensor], Tensor]:
         loss = self.problem.loss
@@ -60,6 +93,18 @@ class Plain:
 
     def _advance(self, part: slice, gradient: Tensor, key: int) -> None:
         problem, weights = self.problem, self.weights[part]
+        if cpu_kernels.serves(self.weights):
+            cpu_kernels.update(
+                weights,
+                gradient,
+                key=key,
+                first=self.first + part.start,
+                shrink=1 - problem.step_size * problem.loss.l2,
+                rate=problem.step_size,
+                noise_std=problem.noise_std,
+                radius=problem.radius,
+            )
+            return
         weights.mul_(1 - problem.step_size * problem.loss.l2)
         weights.sub_(gradient, alpha=problem.step_size)
         if problem.noise_std:
@@ -70,6 +115,34 @@ class Plain:
             norms = torch.linalg.vector_norm(weights.flatten(1), dim=1)
             if bool((norms > problem.radius).any()):
                 weights.copy_(l2_ball(problem.radius)(weights))
+
+
+def _shares(run: slice, number: int) -> list[slice]:
+    """Consecutive models of a run, in equal numbers but for one."""
+    size = run.stop - run.start
+    ends = [run.start + size * i // number for i in range(number + 1)]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def _each_in_a_thread(work: Callable[[slice], None], shares: list[slice]) -> None:
+    """Each thread with one core to itself."""
+    for _ in _pool(torch.get_num_threads(), os.getpid()).map(work, shares):
+        pass
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:  # noqa: ARG001  a fork has no threads
+    """Threads in which torch uses one core; the others keep what they have."""
+    pool = ThreadPoolExecutor(threads, "heads", _one_core)
+    everyone = threading.Barrier(threads)
+    list(pool.map(lambda _: everyone.wait(), range(threads)))
+    torch.set_num_threads(threads)  # of new threads again
+    return pool
+
+
+def _one_core() -> None:
+    torch.get_num_threads()  # a thread takes over the number of all before it can have its own
+    torch.set_num_threads(1)
 
 
 @contextlib.contextmanager

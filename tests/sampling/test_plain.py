@@ -1,7 +1,12 @@
 """The plain stepper: tiles do not matter, projection is the identity inside the ball."""
 
+import threading
+
+import pytest
 import torch
 
+from expunge.core import cpu_kernels
+from expunge.losses import Logistic
 from expunge.sampling import plain
 from expunge.sampling.plain import Plain
 from tests.sampling.heads_problem import made
@@ -38,3 +43,55 @@ def test_products_are_restored():
     with plain._products("tf32"):
         assert torch.backends.cuda.matmul.fp32_precision == "tf32"
     assert torch.backends.cuda.matmul.fp32_precision == before
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("loss", [None, Logistic(0.05)], ids=["softmax", "logistic"])
+def test_threads_and_compiled_loops_do_not_matter(loss, monkeypatch, two_threads):
+    """Whichever serves, models differ by the rounding of products and updates alone."""
+    problem = made(loss, radius=1.0)
+    expected = stepped(problem, models=11).float()
+    monkeypatch.setattr(cpu_kernels, "WORTH", 1)
+    compiled = stepped(problem, models=11, precision="float32")
+    monkeypatch.setattr(plain, "WORTH", 1)
+    shared = stepped(problem, models=11, precision="float32")
+    again = stepped(problem, models=11, precision="float32")
+    monkeypatch.setattr(cpu_kernels, "_loops", lambda: None)
+    passes = stepped(problem, models=11, precision="float32")
+    for found in (compiled, shared, passes):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    assert torch.equal(shared, again)
+    assert torch.get_num_threads() == 2
+
+
+def test_every_model_is_in_one_share():
+    for models in range(3, 20):
+        shares = plain._shares(slice(5, 5 + models), 3)
+        assert [i for share in shares for i in range(share.start, share.stop)] == list(
+            range(5, 5 + models)
+        )
+        sizes = [share.stop - share.start for share in shares]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_threads_of_a_share_have_one_core_and_new_ones_all(two_threads):
+    found = []
+    plain._each_in_a_thread(lambda _: found.append(torch.get_num_threads()), [slice(0, 1)] * 4)
+    assert found == [1] * 4
+    one = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    one.start()
+    one.join()
+    assert found[-1] == torch.get_num_threads() == 2
+
+
+def test_a_fault_in_a_share_is_raised(two_threads):
+    with pytest.raises(ZeroDivisionError):
+        plain._each_in_a_thread(lambda _: 1 / 0, [slice(0, 1)])
+    assert torch.get_num_threads() == 2

@@ -1,0 +1,73 @@
+# pyright: reportOptionalMemberAccess=false
+"""Compiled loops for ensembles on a CPU: normals, one fused update, softmax (`cpu_loops.py`).
+
+They serve where numba is installed and there are enough numbers to make up for loading it; what
+`serves` declines goes through torch passes. Each call stays in its thread and releases the
+interpreter.
+"""
+
+import functools
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["normals", "serves", "softmax", "update"]
+
+WORTH = 2**18  # numbers; loading the compiler takes as long as a few hundred passes over them
+
+
+def serves(like: Tensor) -> bool:
+    """Whether the loops take such a tensor here."""
+    single = like.device.type == "cpu" and like.dtype == torch.float32
+    return single and like.numel() >= WORTH and _loops() is not None
+
+
+def normals(key: int, first: int, out: Tensor) -> None:
+    """Standard normals of models first.. into (models, 2, pairs), as `counters.normals` says."""
+    _loops().normals(_unsigned(key), first, out.numpy())
+
+
+def update(
+    weights: Tensor,
+    gradient: Tensor,
+    *,
+    key: int,
+    first: int,
+    shrink: float,
+    rate: float,
+    noise_std: float,
+    radius: float | None,
+) -> None:
+    """weights <- Proj( shrink weights - rate gradient + noise_std xi ), in place.
+
+    Args:
+        weights: (models, ...) contiguous float32.
+        first: Number of the first model, whose xi is `counters.normals(key, first, ...)`.
+        radius: Of the ball around 0; None is no constraint.
+    """
+    flat = weights.view(len(weights), -1)
+    change = gradient.reshape(flat.shape).contiguous()
+    scalars = np.float32(shrink), np.float32(rate), np.float32(noise_std)
+    bound = np.inf if radius is None else float(radius)
+    _loops().update(flat.numpy(), change.numpy(), _unsigned(key), first, *scalars, bound)
+
+
+def softmax(scores: Tensor) -> Tensor:
+    """Of scores (models, outputs, rows) over the outputs, in place."""
+    _loops().softmax(scores.numpy())
+    return scores
+
+
+@functools.cache
+def _loops():
+    """Compiled when first called, not when this module is imported; None without numba."""
+    try:
+        from expunge.core import cpu_loops
+    except ImportError:
+        return None
+    return cpu_loops
+
+
+def _unsigned(key: int) -> np.uint64:
+    return np.uint64(key % 2**64)
