@@ -4,7 +4,15 @@ An audit that finds nothing proves nothing. Every result says what it could have
 how many models it would have needed.
 """
 
+from expunge.audit.heads import coupled_estimate, predicted
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound
 from expunge.audit.ulira import Ulira, ulira
 
-__all__ = ["EpsilonLowerBound", "Ulira", "epsilon_lower_bound", "ulira"]
+__all__ = [
+    "EpsilonLowerBound",
+    "Ulira",
+    "coupled_estimate",
+    "epsilon_lower_bound",
+    "predicted",
+    "ulira",
+]

@@ -144,8 +144,19 @@ def models_needed(
 
 
 def _best_test(scores: list[np.ndarray], delta: float, level: float, method: Method) -> _Test:
+    """On quantiles, and midway between the means: the best place against a Gaussian claim.
+
+    There the best of many thresholds on as many noisy counts must be better by two standard errors
+    of mu, sqrt(pi / N), to be taken instead.
+    """
     pooled = np.concatenate(scores)
-    thresholds = np.unique(np.quantile(pooled, np.linspace(0, 1, THRESHOLDS + 2)[1:-1]))
+    midway = (scores[0].mean() + scores[1].mean()) / 2
+    quantiles = np.quantile(pooled, np.linspace(0, 1, THRESHOLDS + 2)[1:-1])
+    thresholds = np.unique(np.append(quantiles, midway))
+    handicap = np.zeros(len(thresholds))
+    if method == "gaussian":
+        error = math.sqrt(math.pi / min(len(values) for values in scores))
+        handicap = np.where(thresholds == midway, 0.0, 2 * error)
     below = [np.searchsorted(np.sort(values), thresholds, side="right") for values in scores]
     best, chosen = -math.inf, _Test(float(thresholds[0]), True, False)
     for above in (False, True):
@@ -156,7 +167,7 @@ def _best_test(scores: list[np.ndarray], delta: float, level: float, method: Met
             power = at_least(hit, counts[0], (1 + level) / 2)
             alarm = at_most(miss, counts[1], (1 + level) / 2)
             if method == "gaussian":
-                worth = norm.ppf(power) - norm.ppf(alarm)
+                worth = norm.ppf(power) - norm.ppf(alarm) - handicap
             else:
                 worth = np.log(np.maximum(power - delta, 1e-300) / alarm)
             place = int(np.argmax(np.nan_to_num(worth, nan=-math.inf)))

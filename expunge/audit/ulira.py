@@ -5,20 +5,28 @@
     confidence = 1 / (1 + e^-llr)            posterior of "unlearned" under a uniform prior
 
 Fits come from `shadow` models of each law, confidences from the others. Paper:
-[subseq:ulira_details], after Hayes et al. 2024. A forget set of one is one column of scores (E38).
+[subseq:ulira_details], after Hayes et al. 2024. A forget set of one is one column of scores (E38);
+a larger one may also be taken as one score, its mean, as records' scores are not independent.
+
+`trend` tells whether confidences fall with K, from repetitions of the whole attack: test models
+share their shadows' fits, so their spread alone would understate the error. `leaked` asks what
+retained records show of their membership: AUC of their scores against those of records that no
+model saw, unlearned models against retrained ones, beside a second retrained sample as the null.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
+from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
-from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound
+from expunge.audit.lower_bound import EpsilonLowerBound, Method, epsilon_lower_bound
 
-__all__ = ["Ulira", "logit_scores", "ulira"]
+__all__ = ["Leak", "Trend", "Ulira", "leaked", "logit_scores", "trend", "ulira"]
 
 
 @dataclass(frozen=True)
@@ -37,10 +45,65 @@ class Ulira:
     epsilon_lower_bound: EpsilonLowerBound
 
     @property
+    def in_the_right_law(self) -> np.ndarray:
+        """What the paper draws: confidence in a test model's own law, unlearned ones first."""
+        return np.concatenate([self.confidences[0], 1 - self.confidences[1]])
+
+    @property
     def quartiles(self) -> tuple[float, float, float]:
-        """Of the confidences of unlearned models, as the paper draws them."""
+        """Of the confidences of unlearned models."""
         low, middle, high = np.quantile(self.confidences[0], (0.25, 0.5, 0.75))
         return float(low), float(middle), float(high)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Args:
+    slope: Change of the mean confidence in the right law for each further step.
+    interval: Of the slope, over repetitions of the whole attack.
+    excess: Mean confidence above 1/2 at the first K, with its interval: what there is to fall.
+    """
+
+    slope: float
+    interval: tuple[float, float]
+    excess: float
+    excess_interval: tuple[float, float]
+    level: float
+
+    @property
+    def verdict(self) -> str:
+        if self.excess_interval[0] <= 0:
+            return "cannot conclude: at the smallest K the attack is not better than guessing"
+        if self.interval[1] < 0:
+            return "falls"
+        return (
+            "rises" if self.interval[0] > 0 else "cannot conclude: the slope may have either sign"
+        )
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Args:
+    unlearned, retrained: Mean over models of the AUC of retained records against unseen ones.
+    difference: unlearned - retrained, with its interval.
+    null: The same between two samples of retrained models.
+    """
+
+    unlearned: float
+    retrained: float
+    difference: float
+    interval: tuple[float, float]
+    null: float
+    null_interval: tuple[float, float]
+    level: float
+
+    @property
+    def verdict(self) -> str:
+        if not self.null_interval[0] <= 0 <= self.null_interval[1]:
+            return "cannot conclude: two samples of one law differ"
+        if self.interval[0] > 0:
+            return "retained records leak more than under retraining"
+        return f"no more than under retraining, up to {max(self.interval[1], 0):.2g} in AUC"
 
 
 def logit_scores(logits: Tensor, targets: Tensor) -> Tensor:
@@ -64,8 +127,11 @@ def ulira(
     shadow: int = 50,
     delta: float = 1e-5,
     level: float = 0.95,
+    method: Method = "gaussian",
 ) -> Ulira:
     """Args: unlearned, retrained: Scores (models,) or (models, records), in random order.
+
+    `method` is that of `epsilon_lower_bound`.
 
     Raises:
         ValueError: fewer than `shadow` + 16 models of a law, or scores that are not finite.
@@ -92,9 +158,67 @@ def ulira(
         auc=float(roc_auc_score(truth, np.concatenate(ratios))),
         power_at={rate: _power_at(ratios[0], ratios[1], rate) for rate in (0.01, 0.05, 0.1)},
         epsilon_lower_bound=epsilon_lower_bound(
-            of=ratios[0], against=ratios[1], delta=delta, level=level
+            of=ratios[0], against=ratios[1], delta=delta, level=level, method=method
         ),
     )
+
+
+def trend(repetitions: Sequence[dict[int, Ulira]], *, level: float = 0.95) -> Trend:
+    """Whether the mean confidence in the right law falls with K.
+
+    Args:
+        repetitions: Attacks by K, each repetition with its own shadow and test models.
+
+    Raises:
+        ValueError: fewer than four repetitions, fewer than two K, or not the same K in each.
+    """
+    steps = sorted(repetitions[0]) if repetitions else []
+    if len(repetitions) < 4 or any(sorted(attacks) != steps for attacks in repetitions):
+        raise ValueError("repetitions: at least four, with the same K in each")
+    if len(steps) < 2:
+        raise ValueError("repetitions: at least two K")
+    means = np.array([[one[k].in_the_right_law.mean() for k in steps] for one in repetitions])
+    centred = np.array(steps) - np.mean(steps)
+    slope, interval = _mean(means @ centred / float(centred @ centred), level)
+    return Trend(slope, interval, *_mean(means[:, 0] - 0.5, level), level)
+
+
+def leaked(
+    *,
+    unlearned: tuple[np.ndarray, np.ndarray],
+    retrained: tuple[np.ndarray, np.ndarray],
+    retrained_again: tuple[np.ndarray, np.ndarray],
+    level: float = 0.95,
+) -> Leak:
+    """Args: each a pair of scores (models, records): of retained records, of unseen ones."""
+    aucs = [_aucs(*scores) for scores in (unlearned, retrained, retrained_again)]
+    difference, interval = _difference(aucs[0], aucs[1], level)
+    null, null_interval = _difference(aucs[2], aucs[1], level)
+    means = float(aucs[0].mean()), float(aucs[1].mean())
+    return Leak(*means, difference, interval, null, null_interval, level)
+
+
+def _aucs(seen: np.ndarray, unseen: np.ndarray) -> np.ndarray:
+    """Of each model: how often a retained record scores above an unseen one."""
+    ranks = rankdata(np.concatenate([seen, unseen], axis=1), axis=1)
+    count, others = seen.shape[1], unseen.shape[1]
+    return (ranks[:, :count].sum(1) - count * (count + 1) / 2) / (count * others)
+
+
+def _mean(values: np.ndarray, level: float) -> tuple[float, tuple[float, float]]:
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / len(values) ** 0.5
+    reach = float(student.ppf((1 + level) / 2, len(values) - 1)) * error
+    return mean, (mean - reach, mean + reach)
+
+
+def _difference(
+    first: np.ndarray, second: np.ndarray, level: float
+) -> tuple[float, tuple[float, float]]:
+    """Of independent samples."""
+    error = (first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) ** 0.5
+    reach = float(student.ppf((1 + level) / 2, min(len(first), len(second)) - 1) * error)
+    value = float(first.mean() - second.mean())
+    return value, (value - reach, value + reach)
 
 
 def _power_at(unlearned: np.ndarray, retrained: np.ndarray, alarms: float) -> float:

@@ -13,7 +13,10 @@ __all__ = ["audit"]
 
 def audit(
     workspace: Annotated[Path, typer.Argument()],
-    models: Annotated[int, typer.Option(help="Of each law; half choose the test.")] = 400,
+    models: Annotated[
+        int | None,
+        typer.Option(help="Of each law; half choose the test. By default what a strategy needs."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Makes it repeatable, without the exact sampler.")
     ] = None,
@@ -43,5 +46,9 @@ def _print(document: dict[str, Any]) -> None:
     null, positive = document["null_control"], document["positive_control"]
     print(f"  null control  epsilon {null['epsilon']:.4g}: {'quiet' if null['quiet'] else 'LOUD'}")
     caught = "caught" if positive["caught"] else "NOT CAUGHT"
-    print(f"  no unlearning epsilon {positive['epsilon']:.4g}: {caught}")
+    print(f"  {positive['fault']}: epsilon {positive['epsilon']:.4g}, {caught}")
+    needed = document["models_to_catch_noise_over_10"]
+    number = "no number of models" if needed is None else f"{needed:,} models of each law"
+    reach = f"canaries reach {document['canaries_reach']:.0%} of the certified mu"
+    print(f"  {reach}; {number} would catch a tenth of the noise")
     print(document["verdict"])

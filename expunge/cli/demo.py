@@ -1,4 +1,4 @@
-"""`expunge demo`: embedded data, start to finish: learn, delete 30 %, certify, compare, report."""
+"""`expunge demo`: embedded data, start to finish: learn, delete 30 %, certify, audit, report."""
 
 import time
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from expunge.cli.output import number, print_json
+from expunge.cli.progress import stages
 from expunge.core.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 PUBLIC, PRIVATE = 600, 700
+AUDITED = 200  # models of each law, drawn by the sampler of releases
 SPLIT = (
     f"scikit-learn's 1,797 digits in a fixed shuffled order: the first {PUBLIC} are public, "
     f"the next {PRIVATE} private, the rest test"
@@ -25,11 +27,12 @@ def demo(
     output: Annotated[Path, typer.Option(help="Folder for certificate and report.")] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Learn from digits, delete 30 % of the private ones, certify it, compare with retraining."""
+    """Learn from digits, delete 30 % of the private ones, certify it, attack it, report."""
     from expunge.accounting.trade_offs import trade_offs
     from expunge.report.page import page
     from expunge.unlearning.estimator import CertifiedClassifier
     from expunge.unlearning.langevin import setting_of
+    from expunge.workspace.audit import audited
     from expunge.workspace.evaluation import evaluation
 
     output.mkdir(parents=True, exist_ok=True)
@@ -57,6 +60,9 @@ def demo(
         sigma=2.0,
         public_counts=(0, PUBLIC, 10 * PUBLIC),
     )
+    with stages("demo") as progress:
+        progress(f"audit: {AUDITED} models of each law")
+        audit = audited(model, models=AUDITED)
     strategies = [vars(price) for price in plan]
     issued = certificate.model_dump(mode="json")
     files = {"certificate": output / "certificate.json", "report": output / "report.html"}
@@ -77,6 +83,7 @@ def demo(
             "evaluations": evaluations,
             "evaluated_on": f"On {len(test[1])} digits that no model was trained on.",
             "trade_offs": curves,
+            "audit": audit,
         }
     )
     write_whole(files["report"], report.encode())
@@ -88,6 +95,7 @@ def demo(
         "observer": certificate.observer,
         "strategy": certificate.strategy,
         "strategies": strategies,
+        "audit": audit,
         "seconds": {"forget": forgot, "retrain": again},
         "files": {name: str(path) for name, path in files.items()},
     }

@@ -1,9 +1,9 @@
 """Coupled pairs: the same start and the same noise in both laws, so that noise cancels.
 
-    Delta^2 = ( |sum_i x_i|^2 - sum_i |x_i|^2 ) / (N (N - 1)),   x_i = S^(-1/2) (of_i - against_i)
+    Delta^2 = |x|^2 - sum_i |x_i - x|^2 / (N (N - 1)),     x_i = of_i - against_i, x their mean
     D_a = (a/2) Delta^2
 
-Unbiased for the shift between the means in the metric S^-1, with a jackknife interval. Each law
+in the metric S^-1: unbiased for the shift between the means, with a jackknife interval. Each law
 alone is as before; only their joint law is ours to choose, because we own both trainers. S cannot
 be had from a few dozen models: give the covariance that the noise produces (`linear_noise`), or a
 number where it is isotropic. Where the pairs' differences vary as much as the models do, as in
@@ -12,7 +12,6 @@ non-convex networks, nothing is gained, and `coupled` says so.
 
 from collections.abc import Callable
 
-import torch
 from scipy import stats
 from torch import Tensor
 
@@ -35,7 +34,8 @@ def coupled(
     """D_order from pairs: row i of both shares start and noise.
 
     Args:
-        precision: v -> S^-1 v for the laws' covariance S, or a number for S^-1 = that times I.
+        precision: v -> S^-1 v for the laws' covariance S, of one vector (d,) and of stacked ones
+            (N, d), or a number for S^-1 = that times I.
 
     Raises:
         ValueError: samples that are not pairs.
@@ -44,20 +44,8 @@ def coupled(
     if first.shape != second.shape:
         raise ValueError(f"pairs: {tuple(first.shape)} and {tuple(second.shape)} do not match")
     differences = first.double() - second.double()  # (N, d)
-    weighed = (
-        precision * differences
-        if isinstance(precision, int | float)
-        else torch.stack([precision(row) for row in differences])
-    )
-    inner = differences @ weighed.T  # (N, N)
-    count = len(differences)
-    total, own = float(inner.sum()), inner.diagonal()
-    value = (total - float(own.sum())) / (count * (count - 1))
-    # Leaving out pair i takes its row and column away.
-    left = (total - 2 * inner.sum(1) + own) - (own.sum() - own)
-    left_out = left / ((count - 1) * (count - 2))
-    error = float(((count - 1) / count * (left_out - left_out.mean()).square().sum()).sqrt())
-    reach = float(stats.t.ppf((1 + level) / 2, count - 1)) * error
+    value, error = _squared_shift(differences, precision)
+    reach = float(stats.t.ppf((1 + level) / 2, len(differences) - 1)) * error
     scale, notes = order / 2, ()
     if error > LARGE * abs(value):
         notes = (
@@ -74,3 +62,30 @@ def coupled(
         "Gaussians of equal, given covariance",
         notes,
     )
+
+
+def _squared_shift(
+    differences: Tensor, precision: Callable[[Tensor], Tensor] | float
+) -> tuple[float, float]:
+    """Delta^2 and its jackknife standard error.
+
+    With A = |x|^2, c_i = <x, x_i - x> and q_i = |x_i - x|^2, leaving out pair i takes its row and
+    column out of the matrix of inner products A + c_i + c_j + <x_i - x, x_j - x>.
+    """
+    count = len(differences)
+    mean = differences.mean(0)
+    around = differences - mean
+    if isinstance(precision, int | float):
+        scale = precision
+        weighed, spread = scale * mean, scale * around
+    else:
+        weighed, spread = precision(mean), precision(around)
+    squared = float(mean @ weighed)
+    inner = around @ weighed  # (N,) c_i
+    own = squared + 2 * inner + (around * spread).sum(1)
+    value = (count**2 * squared - float(own.sum())) / (count * (count - 1))
+    rows = count * (squared + inner)
+    left = (count**2 * squared - 2 * rows + own) - (own.sum() - own)
+    left_out = left / ((count - 1) * (count - 2))
+    error = ((count - 1) / count * (left_out - left_out.mean()).square().sum()).sqrt()
+    return value, float(error)

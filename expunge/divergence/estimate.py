@@ -5,7 +5,7 @@ from typing import Literal
 
 __all__ = ["Estimate", "Kind"]
 
-Kind = Literal["unbiased estimate", "lower estimate", "prediction"]
+Kind = Literal["unbiased estimate", "lower estimate", "upper estimate", "prediction"]
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,29 @@
 """Prediction without any model: noise-free paths for the means, linearised noise around them.
 
     S <- (I - eta H_t) S (I - eta H_t) + nu^2 I,    S_0 = v_0 I
+    mean part  (a/2) shift' ((1 - a) S_p + a S_q)^-1 shift,    covariance part  (a/4) tr(E^2)
 
-H_t is the Hessian along the noise-free path, nu the noise std of a step, v_0 the initial variance.
-S is never formed: a product with it costs two sweeps along the path, and S^-1 comes by conjugate
-gradients. Exact for quadratics without a projection.
+H_t is the Hessian along the noise-free path, nu the noise std of a step, v_0 the initial variance,
+E = S_q^-1 (S_p - S_q). S is never formed: a product with it costs two sweeps along the path, and
+S^-1 comes by conjugate gradients, in which a residual of r leaves an error of r^2 in a quadratic
+form. The mean part is exact for quadratics without a projection.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
 import torch
-from scipy.sparse.linalg import LinearOperator, cg
 from torch import Tensor
 
 from expunge.divergence.estimate import Estimate
 
-__all__ = ["Law", "predict"]
+__all__ = ["CovariancePart", "Law", "covariance_part", "mixed", "predict", "solve"]
 
 Product = Callable[[Tensor], Tensor]
-PROBES = 32  # random vectors behind the covariance part's trace
+CLOSE, ROUGH = 1e-5, 0.03  # residuals of conjugate gradients: of the mean part, of a probe
+MOST_STEPS = 500
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Law:
 
     Args:
         mean: Where the noise-free path ends, flat.
-        hessians: v -> H_t v, one for each step in order.
+        hessians: v -> H_t v of stacked vectors (..., d), one for each step in order.
         noise_std: Of a step: sqrt(2 eta) sigma.
         initial_variance: v_0 of every coordinate.
     """
@@ -42,7 +44,7 @@ class Law:
     initial_variance: float = 0.0
 
     def covariance(self, vector: Tensor) -> Tensor:
-        """S v."""
+        """S v of stacked vectors (..., d)."""
         back = [vector]
         for hessian in reversed(self.hessians):
             back.append(back[-1] - self.step_size * hessian(back[-1]))
@@ -53,34 +55,32 @@ class Law:
         return found
 
 
+class CovariancePart(NamedTuple):
+    value: float
+    error: float  # standard error over the probes
+
+
+def mixed(of: Law, against: Law, order: float) -> Product:
+    """v -> ((1 - a) S_p + a S_q) v: the metric of the mean part."""
+
+    def product(vector: Tensor) -> Tensor:
+        return (1 - order) * of.covariance(vector) + order * against.covariance(vector)
+
+    return product
+
+
 def predict(*, of: Law, against: Law, order: float = 2.0, level: float = 0.95) -> Estimate:
     """D_order(of || against), mean and covariance parts apart in the notes.
-
-    The covariance part is (order/4) tr(E^2), E = S_q^-1 S_p - I, by random probes: the leading
-    term where the covariances are close, which is when this prediction is meant.
 
     Raises:
         ValueError: the laws have no noise.
     """
-    if not (of.noise_std > 0 and against.noise_std > 0):
-        raise ValueError("noise_std: the prediction needs noise")
+    _check(of, against)
     shift = (of.mean - against.mean).double()
-
-    def mixed(vector: Tensor) -> Tensor:
-        return (1 - order) * of.covariance(vector) + order * against.covariance(vector)
-
-    mean_part = order / 2 * float(shift @ _solve(mixed, shift))
-    generator = torch.Generator().manual_seed(0)
-    traces = []
-    for _ in range(PROBES):
-        probe = torch.randint(0, 2, shift.shape, generator=generator).double() * 2 - 1
-        moved = _solve(against.covariance, of.covariance(probe)) - probe
-        again = _solve(against.covariance, of.covariance(moved)) - moved
-        traces.append(float(probe @ again))
-    covariance_part = order / 4 * float(np.mean(traces))
-    error = order / 4 * float(np.std(traces, ddof=1)) / math.sqrt(PROBES)
+    mean_part = order / 2 * float(shift @ solve(mixed(of, against, order), shift))
+    part = covariance_part(of=of, against=against, order=order)
     notes = (
-        f"mean part {mean_part:.6g}, covariance part {covariance_part:.3g} +- {error:.1g}, "
+        f"mean part {mean_part:.6g}, covariance part {part.value:.3g} +- {part.error:.1g}, "
         "which is not in the value",
     )
     return Estimate(
@@ -95,16 +95,58 @@ def predict(*, of: Law, against: Law, order: float = 2.0, level: float = 0.95) -
     )
 
 
-def _solve(product: Product, right: Tensor) -> Tensor:
-    size = len(right)
-    operator = LinearOperator(  # pyright: ignore[reportCallIssue]
-        shape=(size, size),
-        matvec=lambda v: product(torch.from_numpy(v.ravel())).numpy(),  # pyright: ignore[reportCallIssue]
-        dtype=np.dtype(np.float64),  # pyright: ignore[reportCallIssue]
-    )
-    if not right.any():
-        return torch.zeros_like(right)
-    found, failed = cg(operator, right.numpy(), rtol=1e-9, maxiter=500)
-    if failed:
-        raise ValueError("the covariance could not be inverted; is a step above 2/L?")
-    return torch.from_numpy(np.asarray(found))
+def covariance_part(*, of: Law, against: Law, order: float = 2.0) -> CovariancePart:
+    """(order/4) tr(E^2) by random probes: the leading term where the covariances are close.
+
+    That is when this prediction is meant.
+    """
+    _check(of, against)
+    generator = torch.Generator().manual_seed(0)
+    shape = _probes(len(of.mean)), len(of.mean)
+    probes = torch.randint(0, 2, shape, generator=generator).double() * 2 - 1
+
+    def excess(vectors: Tensor) -> Tensor:
+        difference = of.covariance(vectors) - against.covariance(vectors)
+        return solve(against.covariance, difference, ROUGH)
+
+    traces = (probes * excess(excess(probes))).sum(1)
+    error = float(traces.std()) / math.sqrt(len(probes))
+    return CovariancePart(order / 4 * float(traces.mean()), order / 4 * error)
+
+
+def solve(product: Product, right: Tensor, residual: float = CLOSE) -> Tensor:
+    """x with product(x) = right, for stacked vectors (..., d), by conjugate gradients.
+
+    Args:
+        residual: At which each vector stops, as a share of its right side.
+
+    Raises:
+        ValueError: the product is not that of a positive definite matrix, or it takes too long.
+    """
+    found, left = torch.zeros_like(right), right.clone()
+    towards, size = left, left.square().sum(-1, keepdim=True)
+    enough = residual**2 * size
+    for _ in range(MOST_STEPS):
+        active = size > enough
+        if not bool(active.any()):
+            return found
+        image = product(towards)
+        curvature = (towards * image).sum(-1, keepdim=True)
+        if bool((curvature[active] <= 0).any()):
+            break
+        length = torch.where(active, size / curvature.clamp_min(1e-300), 0.0)
+        found, left = found + length * towards, left - length * image
+        new = left.square().sum(-1, keepdim=True)
+        share = torch.where(active, new / size.clamp_min(1e-300), 0.0)
+        towards, size = left + share * towards, torch.where(active, new, size)
+    raise ValueError("the covariance could not be inverted; is a step above 2/L?")
+
+
+def _probes(dimension: int) -> int:
+    """Random vectors behind a trace: each averages over the dimensions, so many need few."""
+    return max(4, min(32, 4096 // dimension))
+
+
+def _check(of: Law, against: Law) -> None:
+    if not (of.noise_std > 0 and against.noise_std > 0):
+        raise ValueError("noise_std: the prediction needs noise")

@@ -1,8 +1,11 @@
-"""Lower estimates: one direction of the weights, chosen without the samples it is judged on.
+"""Lower estimates: less than the whole weights, chosen without the samples it is judged on.
 
-By data processing the divergence of projected samples is at most that of the models. A direction
-learned on half the samples reaches only D * D/(D + 2 d/N) of the truth; one known beforehand (the
-difference of two noise-free runs) reaches all of it when the noise is isotropic.
+By data processing the divergence of projected samples is at most that of the models.
+
+    along      one direction, known beforehand (the difference of two noise-free runs): reaches all
+               of it when the noise is isotropic
+    held_out   a direction learned on half the samples reaches D * D/(D + 2 d/N) of the truth
+    on_probes  what models answer on a probe set, for who may ask and not look inside
 """
 
 from dataclasses import replace
@@ -11,10 +14,10 @@ import torch
 from torch import Tensor
 
 from expunge.divergence.estimate import Estimate
-from expunge.divergence.hotelling import hotelling, moments
+from expunge.divergence.hotelling import LEAST_RATIO, as_samples, hotelling, moments
 from expunge.divergence.model_check import objections
 
-__all__ = ["along", "held_out"]
+__all__ = ["along", "held_out", "on_probes"]
 
 
 def along(
@@ -44,6 +47,46 @@ def held_out(of: Tensor, against: Tensor, *, order: float, level: float = 0.95) 
     direction = _shrunk_direction(of[:half].double(), against[:other].double())
     found = along(of[half:], against[other:], direction, order=order, level=level)
     return replace(found, method="held-out projection")
+
+
+def on_probes(*, of: object, against: object, order: float = 2.0, level: float = 0.95) -> Estimate:
+    """From logits (models, probes, classes), or (models, probes) of binary heads.
+
+    Logits are compared up to a constant for each probe, so log-probabilities do as well. By
+    `hotelling` where the models are many enough and the answers of full rank, else by `held_out`.
+
+    Raises:
+        ValueError: logits of different probes, or that are not finite.
+    """
+    first, second = _answers(of), _answers(against)
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(f"logits: {first.shape[1]} and {second.shape[1]} answers of a model")
+    d = first.shape[1]
+    found = None
+    if len(first) + len(second) >= LEAST_RATIO * d + 10:
+        try:
+            found = moments(first, second)
+        except RuntimeError:  # singular: more answers than weights
+            found = None
+    if found is None:
+        estimate = held_out(first, second, order=order, level=level)
+    else:
+        notes = objections(first, second, found.direction)
+        estimate = replace(hotelling(found, order=order, level=level), notes=notes)
+    return replace(
+        estimate,
+        method=f"logits on a probe set, {estimate.method}",
+        kind="lower estimate",
+        model=f"{estimate.model}, of {d} answers",
+    )
+
+
+def _answers(logits: object) -> Tensor:
+    """(models, answers): without the constant that softmax does not see."""
+    given = logits if isinstance(logits, Tensor) else torch.as_tensor(logits)
+    if given.dim() == 3 and given.shape[2] > 1:
+        given = given[..., :-1] - given[..., -1:]
+    return as_samples(given).double()
 
 
 def _shrunk_direction(first: Tensor, second: Tensor) -> Tensor:

@@ -5,7 +5,10 @@
     fewer                                 held-out projection: a lower estimate
 
 Or name one: "hotelling", "projection", "nearest neighbours" and "convex conjugate" (on a line).
-Coupled pairs and the linear-noise prediction need more than samples: `coupled`, `linear_noise`.
+Coupled pairs and the linear-noise prediction need more than samples (`coupled`, `linear_noise`):
+whoever has the `Problem` that heads are sampled from should take them first, by
+`expunge.audit.coupled_estimate` and `expunge.audit.predicted`, and samples only where those say
+that they are outside their range. Logits on a probe set: `projection.on_probes`.
 "paper" is its discriminator (`discriminator`), for reproduction only, with a warning.
 """
 

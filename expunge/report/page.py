@@ -12,7 +12,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from expunge.accounting.certificate import rounded_up
-from expunge.report import attack_figure, confusion_figure, cost_figure, trade_off_figure
+from expunge.report import (
+    attack_figure,
+    confusion_figure,
+    cost_figure,
+    sandwich_figure,
+    trade_off_figure,
+)
 
 __all__ = ["page"]
 
@@ -35,7 +41,8 @@ COVERED = {
 
 def page(document: dict[str, Any]) -> str:
     """Args: document: `title`, `data`, `records`, `certificate` (or None), `strategies`,
-    `retraining` (a sentence), `evaluations` with `evaluated_on`, `trade_offs` (or None).
+    `retraining` (a sentence), `evaluations` with `evaluated_on`, `trade_offs` (or None), `audit`
+    (or None).
     """
     certificate = document["certificate"]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -64,10 +71,12 @@ def _figures(document: dict[str, Any]) -> dict[str, str | None]:
     confusions = [one for one in document["evaluations"] if "confusion" in one]
     if confusions:
         drawn["confusion"] = confusion_figure.draw(confusions)
+    if document["audit"] is not None:
+        drawn["audit"] = sandwich_figure.draw(document["audit"])
     if document["trade_offs"] is not None:
         drawn["trade_offs"] = trade_off_figure.draw(document["trade_offs"], "svg")
     uris = {
         name: "data:image/svg+xml;base64," + base64.b64encode(content).decode()
         for name, content in drawn.items()
     }
-    return dict.fromkeys(("attack", "cost", "confusion", "trade_offs")) | uris
+    return dict.fromkeys(("attack", "audit", "cost", "confusion", "trade_offs")) | uris

@@ -2,22 +2,36 @@
 
 - `residual`: two points at opposite ends of the ball that its check accepts, both of which pass it:
   any solver may stop at either, so the claim covers them (THEORY 5.1).
-- noisy descent: records to forget that pull where nothing else does, in the direction of the rows
-  with the least spread, towards one label: their gradients add up and are hardly contracted.
+- noisy descent: a problem of the same strategy and constants in which the forgotten records are all
+  alike and the others sit at the origin, so that nothing but the ridge works against their pull.
+  With a fixed normaliser this reaches sqrt((1 - 1/classes)/2) of the bound for softmax and 1/2 for
+  two classes, as long as the noise hides what was learned; with the mean's half of that, because
+  the bound allows for others that pull the opposite way for ever. More features would only let the
+  noise fill the ball, whose projection forgets by itself.
 
 For audits of one's own model; nothing here is ever released.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from expunge.accounting.bounds import GDP, shift
+from expunge.accounting.calibration import Setting
+from expunge.losses import Softmax, Squared
+from expunge.losses.linear import LinearLoss
+from expunge.sampling import Problem, Zero, sample_ensemble
+from expunge.sampling.chain import Regime
 from expunge.unlearning.job import Job
+from expunge.unlearning.langevin import Langevin, setting_of
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.solver import Preconditioner, solve
 
-__all__ = ["accepted_extremes", "with_canaries"]
+__all__ = ["WorstDescent", "accepted_extremes"]
+
+PAIRS = 400  # that measure what canaries reach
 
 
 def accepted_extremes(job: Job, strategy: Residual) -> tuple[Tensor, Tensor]:
@@ -41,16 +55,103 @@ def accepted_extremes(job: Job, strategy: Residual) -> tuple[Tensor, Tensor]:
     return ends[0], ends[1]
 
 
-def with_canaries(job: Job, rows: Tensor) -> Job:
-    """The job with these private rows made the worst that could be asked to be forgotten."""
-    features, targets = job.features.clone(), job.targets.clone()
-    kept = features[job.keep].double()
-    _, vectors = torch.linalg.eigh(kept[:, :-1].T @ kept[:, :-1])
-    constant = features[rows, -1:].double()  # the intercept's feature stays what it is
-    reach = (job.loss.row_norm**2 - constant.square()).clamp_min(0).sqrt() * (1 - 1e-6)
-    features[rows, :-1] = (reach * vectors[:, 0]).to(features.dtype)
-    targets[rows] = targets[job.keep].max()
-    return replace(job, features=features, targets=targets)
+@dataclass(frozen=True)
+class WorstDescent:
+    """A strategy of noisy descent, with a job's constants, on the worst records there could be.
+
+    Args:
+        loss: The job's.
+        setting: Counts, constants and steps; `forget` of all records are the canaries.
+        sigma: What the strategy claims to draw.
+    """
+
+    loss: LinearLoss
+    setting: Setting
+    sigma: float
+
+    @classmethod
+    def of(cls, job: Job, strategy: Langevin, *, one_in: int) -> "WorstDescent":
+        """One record of so many is forgotten; a job's bound knows shares only."""
+        setting = replace(
+            setting_of(job, strategy.learn_steps, 1),
+            private=one_in,
+            public=0,
+            normaliser=strategy.scheme.normaliser,
+        )
+        return cls(job.loss, setting, strategy.chosen_sigma(job))
+
+    @property
+    def direction(self) -> Tensor:
+        """In which the canaries pull, before anything is learned."""
+        zero = torch.zeros(1, self.loss.outputs, dtype=torch.float64)
+        return -self.loss.residual(zero, self._targets[:1]).reshape(-1)
+
+    @property
+    def _targets(self) -> Tensor:
+        rows = self.setting.private
+        if isinstance(self.loss, Softmax):
+            return torch.zeros(rows, dtype=torch.long)
+        largest = self.loss.target_norm if isinstance(self.loss, Squared) else 1.0
+        return torch.full((rows,), largest, dtype=torch.float64)
+
+    def certified(self, unlearn_steps: int) -> GDP:
+        history = self.setting.history(self.sigma, unlearn_steps)
+        return shift.bound(self.setting.assumptions, history)
+
+    def drawn(
+        self,
+        regimes: Sequence[Regime],
+        unlearn_steps: int,
+        *,
+        models: int,
+        seed: int,
+        noise: float = 1.0,
+        coupled: bool = False,
+    ) -> list[Tensor]:
+        """Models of each regime: (models, outputs).
+
+        Args:
+            noise: A factor on what is drawn; anything but 1 is a fault.
+        """
+        setting = self.setting
+        features = torch.zeros(setting.private, 1, dtype=torch.float64)
+        features[: setting.forget] = self.loss.row_norm
+        problem = Problem(
+            loss=self.loss,
+            private=(features, self._targets),
+            public=None,
+            forget=range(setting.forget),
+            step_size=setting.step_size,
+            sigma=self.sigma * noise,
+            learn_steps=setting.learn_steps,
+            radius=setting.assumptions.radius,
+            init=Zero(),
+        )
+        found = sample_ensemble(
+            problem,
+            regimes,
+            (unlearn_steps,),
+            models=models,
+            seed=seed,
+            coupled=coupled,
+            block=models,
+        )
+        points = [(name, 0 if name == "learned" else unlearn_steps) for name in regimes]
+        return [found[point].weights.reshape(models, -1) for point in points]
+
+    def reached(self, unlearn_steps: int, noise: float = 1.0) -> float:
+        """mu along the direction, by pairs with the same noise."""
+        both = self.drawn(
+            ("unlearned", "retrained"),
+            unlearn_steps,
+            models=PAIRS,
+            seed=0,
+            noise=noise,
+            coupled=True,
+        )
+        unit = self.direction / self.direction.norm()
+        first, second = (models.double() @ unit for models in both)
+        return abs(float((first - second).mean())) / float(second.std())
 
 
 def _flattest(job: Job, at: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ Models are drawn from both laws of a deletion that was made as hard as the claim
 (`unlearning.canaries`), and judged by `audit.sandwich`.
 """
 
+import contextlib
+import json
 import math
 import secrets
 from collections.abc import Callable
@@ -17,28 +19,31 @@ from torch import Tensor
 
 from expunge.accounting.bounds import shift
 from expunge.accounting.calibration import smallest_unlearn_steps
-from expunge.accounting.history import learn_unlearn
 from expunge.accounting.refusal import InvalidInput, Refused
-from expunge.audit.sandwich import Laws, sandwich
+from expunge.audit.sandwich import Control, Laws, sandwich
 from expunge.core import release
-from expunge.unlearning.canaries import accepted_extremes, with_canaries
+from expunge.core.whole_file import write_whole
+from expunge.ledger import Model
+from expunge.unlearning.canaries import WorstDescent, accepted_extremes
 from expunge.unlearning.certified import Certified
-from expunge.unlearning.ensemble import problem_of, sampled
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import Langevin, setting_of
+from expunge.unlearning.langevin import Langevin
 from expunge.unlearning.residual import Residual
+from expunge.unlearning.schemes import FullBatch
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import loaded
 
-__all__ = ["audit", "audited", "laws_of"]
+__all__ = ["audit", "audited", "last_audit", "laws_of"]
 
 Progress = Callable[[str], None]
+AUDIT = "audit.json"  # of a workspace: evidence about its model, for the report
+MODELS = {"residual": 400, "langevin": 5000}
 
 
 def audit(
     workspace: Path,
     *,
-    models: int = 400,
+    models: int | None = None,
     seed: int | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
@@ -47,23 +52,41 @@ def audit(
     A tenth of the private records that are still there plays the forgotten ones: those that were
     forgotten before are gone.
 
+    Args:
+        models: Of each law; by default what catches a tenth of the noise: `MODELS`.
+
     Raises:
         InvalidInput: too few models, or nothing to audit.
     """
-    if models < 40:
+    if models is not None and models < 40:
         raise InvalidInput(
             "models", f"{models} are too few; 40 is the least that can show anything"
         )
     folder = Folder.opened(workspace)
-    estimator = folder.steady(lambda _, model: loaded(folder, model))
+    estimator, number = folder.steady(lambda _, model: (loaded(folder, model), model.number))
     folder.ledger.close()
-    progress(f"sampling {4 * models:,} models")
-    return audited(estimator, models=models, seed=seed)
+    progress("sampling models")
+    document = {"model": number, **audited(estimator, models=models, seed=seed)}
+    with contextlib.suppress(OSError):  # a workspace that can only be read is audited all the same
+        write_whole(folder.path / AUDIT, json.dumps(document, indent=1).encode())
+    return document
 
 
-def audited(estimator: Certified, *, models: int, seed: int | None = None) -> dict[str, Any]:
+def last_audit(folder: Folder, model: Model) -> dict[str, Any] | None:
+    """The last audit, if it was of this model."""
+    try:
+        document = json.loads((folder.path / AUDIT).read_text())
+    except (OSError, ValueError):
+        return None
+    return document if document.get("model") == model.number else None
+
+
+def audited(
+    estimator: Certified, *, models: int | None = None, seed: int | None = None
+) -> dict[str, Any]:
     """The same for an estimator in memory."""
     strategy, job = estimator._chosen, estimator._job
+    models = models or MODELS.get(strategy.name, 40)
     laws = laws_of(job, strategy, models=models, seed=seed)
     return {"strategy": strategy.name, **sandwich(laws, delta=job.target.delta)}
 
@@ -116,58 +139,77 @@ def _residual_laws(
         fault = stacked + noise * noise_std * generator.standard_normal(stacked.shape)
         return torch.from_numpy(fault).reshape(models, -1)
 
+    retrained, epsilon = drawn(ends[1], 1), certified.epsilon(job.target.delta)
     return Laws(
         unlearned=drawn(ends[0], 0),
-        retrained=drawn(ends[1], 1),
+        retrained=retrained,
         retrained_again=drawn(ends[1], 2),
-        untouched=drawn(before, 3),
         direction=(ends[0] - ends[1]).reshape(-1),
-        untouched_direction=(before - ends[1]).reshape(-1),
-        epsilon=certified.epsilon(job.target.delta),
+        epsilon=epsilon,
         mu=certified.mu,
+        control=Control(
+            "a model that was never unlearned",
+            drawn(before, 3),
+            retrained,
+            (before - ends[1]).reshape(-1),
+            epsilon,
+        ),
+        reach=float((ends[0] - ends[1]).norm()) / noise_std / certified.mu,
+        faulty_mu=10 * float((ends[0] - ends[1]).norm()) / noise_std,
     )
 
 
 def _descent_laws(job: Job, strategy: Langevin, models: int, seed: int, noise: float) -> Laws:
-    rows = _canary_rows(job)
-    worst = with_canaries(job, rows)
-    sigma = strategy.chosen_sigma(job)
-    setting = setting_of(job, strategy.learn_steps, len(rows))
-    try:
-        steps = smallest_unlearn_steps(setting, job.target, sigma=sigma)
-    except Refused as error:
-        raise InvalidInput("audit", str(error)) from error
-    history = learn_unlearn(
-        learn_steps=strategy.learn_steps,
-        unlearn_steps=steps,
-        step_size=setting.step_size,
-        sigma=sigma,
-        samples=int(job.keep.sum()),
-        forgotten=len(rows),
-        learned_model_released=job.observer == "all",
+    if not isinstance(strategy.scheme, FullBatch):
+        raise InvalidInput("scheme", "only full batches can be audited")
+    worst = WorstDescent.of(
+        job, strategy, one_in=max(2, -(-int(job.keep.sum()) // len(_canary_rows(job))))
     )
-    certified = shift.bound(setting.assumptions, history)
-    problem = problem_of(worst, rows.tolist(), replace(strategy, sigma=sigma * noise))
-    silent = replace(problem, sigma=0.0)
-
-    def law(regime: Any, stream: int, unlearn_steps: int = steps) -> Tensor:
-        found = sampled(
-            problem, regime, unlearn_steps=unlearn_steps, models=models, seed=4 * seed + stream
-        )
-        return found.weights.reshape(models, -1)
-
-    def mean(regime: Any, unlearn_steps: int = steps) -> Tensor:
-        found = sampled(silent, regime, unlearn_steps=unlearn_steps, models=1)
-        return found.weights.double().reshape(-1)
-
-    retrained = mean("retrained")
+    steps = _steps_needed(worst, job)
+    certified = worst.certified(steps)
+    both: tuple[Any, ...] = ("unlearned", "retrained")
+    drawn = worst.drawn(both, steps, models=models, seed=3 * seed, noise=noise)
+    again = worst.drawn(("retrained",), steps, models=models, seed=3 * seed + 1, noise=noise)
     return Laws(
-        unlearned=law("unlearned", 0),
-        retrained=law("retrained", 1),
-        retrained_again=law("retrained", 2),
-        untouched=law("learned", 3, 0),
-        direction=mean("unlearned") - retrained,
-        untouched_direction=mean("learned", 0) - retrained,
+        unlearned=drawn[0],
+        retrained=drawn[1],
+        retrained_again=again[0],
+        direction=worst.direction,
         epsilon=certified.epsilon(job.target.delta),
         mu=certified.mu,
+        control=_descent_control(job, strategy, models, 3 * seed + 2),
+        reach=worst.reached(steps) / certified.mu,
+        faulty_mu=worst.reached(steps, noise=0.1),
     )
+
+
+def _steps_needed(worst: WorstDescent, job: Job) -> int:
+    try:
+        return smallest_unlearn_steps(worst.setting, job.target, sigma=worst.sigma)
+    except Refused as error:
+        raise InvalidInput("audit", str(error)) from error
+
+
+def _descent_control(job: Job, strategy: Langevin, models: int, seed: int) -> Control:
+    """The largest request that could be honoured, half of the records at most, is ignored.
+
+    Where the observer saw the learned model too, unlearning buys nothing that could be skipped:
+    there the fault is a tenth of the noise.
+    """
+    released = job.observer == "all"
+    for one_in in (2, 3, 5, 10, 20, 50, 100):
+        worst = WorstDescent.of(job, strategy, one_in=one_in)
+        try:
+            steps = smallest_unlearn_steps(worst.setting, job.target, sigma=worst.sigma)
+        except Refused:
+            continue
+        if released or steps > 0:
+            break
+    else:
+        raise InvalidInput("audit", "no request needs any unlearning at this sigma")
+    regimes: tuple[Any, ...] = ("unlearned" if released else "learned", "retrained")
+    noise = 0.1 if released else 1.0
+    of, against = worst.drawn(regimes, steps, models=models, seed=seed, noise=noise)
+    fault = "a tenth of the noise" if released else "a model that was never unlearned"
+    epsilon = worst.certified(steps).epsilon(job.target.delta)
+    return Control(fault, of, against, worst.direction, epsilon)

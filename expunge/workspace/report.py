@@ -9,6 +9,7 @@ from expunge.core.whole_file import check_writable, write_whole
 from expunge.ledger import Entries, Model
 from expunge.report.page import page
 from expunge.unlearning.langevin import Langevin, setting_of
+from expunge.workspace.audit import last_audit
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import loaded
 from expunge.workspace.options import Options
@@ -44,6 +45,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         "evaluations": _evaluations(entries.models()),
         "evaluated_on": "On the public records, which every model was trained on.",
         "trade_offs": _trade_offs(estimator, forget),
+        "audit": last_audit(folder, model),
     }
 
 

@@ -3,11 +3,13 @@
 Laws are unit Gaussians along one axis, so every figure has a closed form.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from expunge.accounting.conversions import epsilon_from_gdp
-from expunge.audit.sandwich import Laws, sandwich
+from expunge.audit.sandwich import Control, Laws, sandwich
 
 DELTA = 1e-5
 
@@ -22,7 +24,19 @@ def laws(*, truth=0.2, claimed=0.25, null=0.0, untouched=8.0, models=2000):
 
     axis = torch.eye(5, dtype=torch.float64)[0]
     epsilon = epsilon_from_gdp(claimed, DELTA)
-    return Laws(law(truth), law(0.0), law(null), law(untouched), axis, axis, epsilon, claimed)
+    retrained = law(0.0)
+    control = Control("skipping", law(untouched), retrained, axis, epsilon)
+    return Laws(
+        law(truth),
+        retrained,
+        law(null),
+        axis,
+        epsilon,
+        claimed,
+        control,
+        truth / claimed,
+        10 * truth,
+    )
 
 
 def test_a_sound_claim_is_not_contradicted():
@@ -54,6 +68,15 @@ def test_an_alarm_means_nothing_where_the_null_control_is_loud():
 
 
 def test_it_says_how_many_models_would_catch_a_tenth_of_the_noise():
-    few = sandwich(laws(claimed=1.0), delta=DELTA)["models_to_catch_noise_over_10"]
-    many = sandwich(laws(claimed=0.05), delta=DELTA)["models_to_catch_noise_over_10"]
-    assert 4 < few < many < 1000
+    few = sandwich(laws(truth=0.2), delta=DELTA)["models_to_catch_noise_over_10"]
+    many = sandwich(laws(truth=0.05), delta=DELTA)["models_to_catch_noise_over_10"]
+    assert 4 < few < many < 4000
+    assert sandwich(laws(truth=0.02), delta=DELTA)["models_to_catch_noise_over_10"] is None
+
+
+def test_the_positive_control_has_its_own_claim():
+    made = laws(untouched=0.3)
+    small = replace(made, control=replace(made.control, epsilon=0.01))
+    found = sandwich(small, delta=DELTA)["positive_control"]
+    assert found["caught"] is True
+    assert found["fault"] == "skipping"

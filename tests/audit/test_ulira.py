@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from expunge.audit import ulira
-from expunge.audit.ulira import logit_scores
+from expunge.audit.ulira import leaked, logit_scores, trend
 
 
 def scores(shift, models=450, records=1, seed=0):
@@ -85,3 +85,78 @@ def test_models_that_are_sure_of_themselves_give_finite_scores():
 def test_bad_input_is_named(change, problem):
     with pytest.raises(ValueError, match=problem):
         ulira(**scores(0.0) | change)
+
+
+def repeated(shifts, repetitions=8, models=100, seed=0):
+    """Attacks by K; only the shift changes."""
+    rng = np.random.default_rng(seed)
+
+    def attack(shift):
+        return ulira(unlearned=rng.normal(shift, 1, models), retrained=rng.normal(0, 1, models))
+
+    return [
+        {k: attack(shift) for k, shift in enumerate(shifts, start=1)} for _ in range(repetitions)
+    ]
+
+
+def test_a_fading_difference_falls_and_a_growing_one_rises():
+    assert trend(repeated([2.0, 1.5, 0.5])).verdict == "falls"
+    assert trend(repeated([0.5, 1.5, 2.0])).verdict == "rises"
+
+
+def test_nothing_falls_where_nothing_was_seen():
+    assert "not better than guessing" in trend(repeated([0.0, 0.0, 0.0])).verdict
+
+
+def test_a_constant_difference_is_said_to_change_no_more_often_than_its_level():
+    """40 trends at 95 %: 9 or more once in 10,000."""
+    found = [trend(repeated([1.0, 1.0], models=70, seed=seed)).verdict for seed in range(40)]
+    assert sum(verdict in ("falls", "rises") for verdict in found) < 9
+
+
+def test_confidence_in_the_right_law_counts_retrained_models_too():
+    found = ulira(**scores(6.0))
+    assert np.median(found.in_the_right_law[: len(found.confidences[0])]) > 0.9
+    assert np.median(found.in_the_right_law[len(found.confidences[0]) :]) > 0.9
+
+
+def membership(gap, seed, models=200):
+    """Scores of 30 retained and 40 unseen records; retained ones are higher by `gap`."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(gap, 1, (models, 30)), rng.normal(0, 1, (models, 40))
+
+
+def test_retained_records_that_leak_more_are_noticed():
+    same = {"retrained": membership(0.3, 1), "retrained_again": membership(0.3, 2)}
+    equal = leaked(unlearned=membership(0.3, 0), **same)
+    assert "no more" in equal.verdict
+    assert equal.interval[0] <= 0 <= equal.interval[1]
+    assert "leak more" in leaked(unlearned=membership(0.6, 0), **same).verdict
+    assert "no more" in leaked(unlearned=membership(0.0, 0), **same).verdict
+    apart = same | {"retrained_again": membership(0.9, 2)}
+    assert "cannot conclude" in leaked(unlearned=membership(0.6, 0), **apart).verdict
+
+
+def test_the_leak_is_the_area_under_each_model_s_curve():
+    from sklearn.metrics import roc_auc_score
+
+    seen, unseen = membership(0.5, 0, models=5)
+    truth = np.repeat([1, 0], [30, 40])
+    areas = [roc_auc_score(truth, np.concatenate(pair)) for pair in zip(seen, unseen, strict=True)]
+    found = leaked(unlearned=(seen, unseen), retrained=(seen, unseen),
+                   retrained_again=(seen, unseen))  # fmt: skip
+    assert found.unlearned == pytest.approx(np.mean(areas))
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "problem"),
+    [
+        (lambda: repeated([1.0, 1.0], repetitions=3), "at least four"),
+        (lambda: repeated([1.0, 1.0]) + repeated([1.0]), "same K"),
+        (lambda: repeated([1.0]), "two K"),
+    ],
+    ids=["few", "other K", "one K"],
+)
+def test_repetitions_that_show_no_trend_are_refused(repetitions, problem):
+    with pytest.raises(ValueError, match=problem):
+        trend(repetitions())

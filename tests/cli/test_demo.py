@@ -2,12 +2,19 @@
 
 import json
 
+import pytest
+
 from tests.cli.test_main import expunge
 
 
-def test_the_demo_learns_deletes_certifies_and_compares(tmp_path):
-    folder = tmp_path / "new" / "demo"
-    outcome = expunge("demo", "--output", folder, "--json")
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "demo"
+    return folder, expunge("demo", "--output", folder, "--json")
+
+
+def test_the_demo_learns_deletes_certifies_and_compares(demo):
+    folder, outcome = demo
     assert outcome.err == ""
     document = outcome.document
     assert document["forgotten"] == 210
@@ -21,9 +28,16 @@ def test_the_demo_learns_deletes_certifies_and_compares(tmp_path):
     assert json.loads((folder / "certificate.json").read_text())["strategy"] == "residual"
 
 
-def test_the_report_is_one_small_file_that_needs_no_network(tmp_path):
-    expunge("demo", "--output", tmp_path, "--json")
-    text = (tmp_path / "report.html").read_text()
+def test_the_demo_audits_what_it_certifies(demo):
+    audit = demo[1].document["audit"]
+    assert audit["contradicted"] is False
+    assert audit["lower_bound"]["value"] <= audit["certified"]["epsilon"]
+    assert audit["null_control"]["quiet"]
+    assert audit["positive_control"]["caught"]
+
+
+def test_the_report_is_one_small_file_that_needs_no_network(demo):
+    text = (demo[0] / "report.html").read_text()
     assert len(text) < 5_000_000
     assert "http" not in text
     assert "<script" not in text
@@ -32,7 +46,7 @@ def test_the_report_is_one_small_file_that_needs_no_network(tmp_path):
     assert "kept a model from before the deletion" in first_screen
     assert "What retraining would have cost" in first_screen
     assert "EARLIER RELEASES NOT COVERED" in first_screen
-    assert text.count("data:image/svg+xml;base64,") == 4
+    assert text.count("data:image/svg+xml;base64,") == 5
 
 
 def test_the_demo_complains_in_one_line_when_its_folder_is_a_file(tmp_path):

@@ -17,7 +17,7 @@ def chain(hessian, center, steps=12):
     for _ in range(steps):
         mean = mean - STEP * hessian @ (mean - center)
         covariance = contraction @ covariance @ contraction + NOISE**2 * identity
-    return mean, covariance, Law(mean, [lambda v: hessian @ v] * steps, STEP, NOISE, START)
+    return mean, covariance, Law(mean, [lambda v: v @ hessian] * steps, STEP, NOISE, START)
 
 
 def two_chains(difference):
@@ -37,7 +37,7 @@ def test_products_with_the_covariance_are_the_recursion():
 def test_hessians_may_change_along_the_path_and_their_order_matters():
     """H then 2 H is not 2 H then H, because only the later one acts on the first step's noise."""
     hessian = torch.diag(torch.linspace(0.1, 1, D)).double()
-    one, two = (lambda v: hessian @ v), (lambda v: 2 * hessian @ v)
+    one, two = (lambda v: v @ hessian), (lambda v: 2 * v @ hessian)
     vector = torch.ones(D, dtype=torch.float64)
     found = [
         Law(vector, order, STEP, NOISE, 0.0).covariance(vector)

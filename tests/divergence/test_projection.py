@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from expunge.divergence.projection import _shrunk_direction, along, held_out
+from expunge.divergence.projection import _shrunk_direction, along, held_out, on_probes
 from tests.divergence.laws import shifted
 
 
@@ -62,3 +62,57 @@ def test_the_direction_is_the_shrunk_solution_with_many_samples_and_with_few(dim
     matrix = centred.T @ centred / 60 + weight * torch.eye(dimension, dtype=torch.float64)
     direct = torch.linalg.solve(matrix, p.mean(0) - q.mean(0))
     torch.testing.assert_close(_shrunk_direction(p, q), direct, rtol=1e-8, atol=1e-10)
+
+
+def logits(shift, *, models=600, probes=6, classes=3, seed=0):
+    """Of heads with unit noise on `classes` x 8 weights, moved by `shift` along one of them."""
+    generator = torch.Generator().manual_seed(seed)
+    heads = torch.randn(models, classes, 8, generator=generator, dtype=torch.float64)
+    heads[:, 0, 0] += shift
+    rows = torch.randn(probes, 8, generator=torch.Generator().manual_seed(99)).double()
+    return rows @ heads.transpose(1, 2)  # (models, probes, classes)
+
+
+def test_answers_on_probes_are_a_lower_estimate():
+    """6 probes of 8 features and 2 of 3 classes: a part of the weights' D_2 of 1, not none."""
+    values = [on_probes(of=logits(1.0, seed=2 * s), against=logits(0.0, seed=2 * s + 1)) for s in
+              range(20)]  # fmt: skip
+    assert {found.kind for found in values} == {"lower estimate"}
+    assert "hotelling" in values[0].method
+    found = np.array([one.value for one in values])
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    rows = torch.randn(6, 8, generator=torch.Generator().manual_seed(99)).double()
+    seen = torch.linalg.pinv(rows) @ rows  # what 6 probes see of 8 features
+    truth = 2 / 3 * float(seen[0, 0])  # class differences see 2/3 of one class's move
+    assert abs(found.mean() - truth) < 5 * error
+    assert truth < 1
+
+
+def test_equal_laws_answer_alike():
+    values = np.array(
+        [
+            on_probes(of=logits(0.0, seed=2 * s), against=logits(0.0, seed=2 * s + 1)).value
+            for s in range(20)
+        ]
+    )
+    assert abs(values.mean()) < 5 * values.std(ddof=1) / np.sqrt(len(values))
+
+
+def test_a_constant_added_to_a_probe_s_logits_changes_nothing():
+    of, against = logits(1.0), logits(0.0, seed=1)
+    moved = torch.log_softmax(of, -1)
+    plain, probabilities = on_probes(of=of, against=against), on_probes(of=moved, against=against)
+    assert probabilities.value == pytest.approx(plain.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("models", [20, 600], ids=["few models", "more answers than weights"])
+def test_where_hotelling_cannot_a_direction_is_learned_on_half(models):
+    probes = 6 if models == 20 else 12
+    of = logits(1.0, models=models, probes=probes)
+    found = on_probes(of=of, against=logits(0.0, models=models, probes=probes, seed=1))
+    assert "held-out" in found.method
+
+
+def test_logits_of_other_probes_are_refused():
+    with pytest.raises(ValueError, match="answers"):
+        on_probes(of=logits(0.0), against=logits(0.0, probes=5))

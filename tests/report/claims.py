@@ -18,3 +18,19 @@ STRATEGIES = [
     {"name": "retrain", "steps": 24, "release_noise_std": 0.0, "excluded": None},
     {"name": "langevin", "steps": None, "release_noise_std": None, "excluded": "too noisy"},
 ]
+AUDIT = {
+    "models": 400,
+    "delta": 1e-5,
+    "lower_bound": {"value": 0.2, "level": 0.95},
+    "estimate": {"value": 0.01, "interval": [-0.01, 0.04]},
+    "certified": {"epsilon": 1.0, "mu": 0.26},
+    "verdict": "not contradicted: the attack shows 0.2, the claim is 1",
+    "null_control": {"epsilon": 0.0, "quiet": True},
+    "positive_control": {
+        "fault": "a model that was never unlearned",
+        "epsilon": 7.5,
+        "claimed": 1.0,
+        "caught": True,
+    },
+    "canaries_reach": 0.3,
+}

@@ -8,7 +8,7 @@ from expunge.accounting import Assumptions
 from expunge.accounting.certificate import issue
 from expunge.accounting.history import learn_unlearn
 from expunge.report.page import page
-from tests.report.claims import EVALUATIONS, STRATEGIES
+from tests.report.claims import AUDIT, EVALUATIONS, STRATEGIES
 
 
 def certificate(**more):
@@ -31,6 +31,7 @@ def document(**more):
         "evaluations": EVALUATIONS,
         "evaluated_on": "On the public records.",
         "trade_offs": None,
+        "audit": None,
     } | more
 
 
@@ -55,6 +56,15 @@ def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
 def test_assumed_constants_are_marked():
     text = page(document())
     assert '<span class="mark assumed">assumed</span>' in text
+
+
+def test_an_audit_is_shown_with_its_verdict_and_controls():
+    text = page(document(audit=AUDIT))
+    assert "What an attack found" in text
+    assert AUDIT["verdict"] in text
+    assert "a model that was never unlearned" in text
+    assert "It never proves one" in text
+    assert "What an attack found" not in page(document())
 
 
 def test_before_any_deletion_nothing_is_claimed():

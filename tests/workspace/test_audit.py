@@ -1,15 +1,19 @@
 """Audits: quiet on what is sound, loud on planted faults, and honest about having no power."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from expunge.accounting.refusal import InvalidInput
 from expunge.audit import epsilon_lower_bound
+from expunge.audit.sandwich import sandwich
 from expunge.losses import Softmax
 from expunge.unlearning.estimator import CertifiedClassifier
 from expunge.unlearning.langevin import Langevin
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.schemes import Cyclic
 from expunge.workspace.audit import audit, audited, laws_of
 from tests.unlearning.problems import job_of
 from tests.unlearning.records import labelled
@@ -79,20 +83,53 @@ def test_faults_are_caught_in_38_of_40_and_sound_runs_flagged_in_at_most_4():
     assert sum(flagged) <= 4
 
 
-def test_langevin_s_models_come_from_ensembles_and_say_when_they_have_no_power():
-    rows, labels = labelled(120, classes=2)
-    model = CertifiedClassifier(l2=0.1, strategy=Langevin(learn_steps=20)).fit(rows, labels)
-    found = audited(model, models=60, seed=0)
+def ten_classes():
+    return job_of(Softmax(10, 0.05))
+
+
+SHORT = Langevin(learn_steps=60)
+
+
+def test_langevin_is_audited_on_the_worst_records_of_its_class():
+    rows, labels = labelled(200, classes=10)
+    public = labelled(300, classes=10, seed=1)
+    model = CertifiedClassifier(l2=0.05, strategy=SHORT).fit(rows, labels, public=public)
+    found = audited(model, models=400, seed=0)
+    assert found["strategy"] == "langevin"
     assert found["contradicted"] is False
     assert found["null_control"]["quiet"]
-    if not found["positive_control"]["caught"]:
-        assert found["verdict"].startswith("cannot conclude")
+    assert found["positive_control"]["caught"]
+    assert found["positive_control"]["fault"] == "a model that was never unlearned"
+    assert found["certified"]["epsilon"] <= 1.0
+    assert 0.2 < found["canaries_reach"] < 0.5
+    assert found["models_to_catch_noise_over_10"] > 400
 
 
-def test_descent_with_hardly_any_noise_is_caught():
-    """The planted fault that even loose canaries show: the noise over 300."""
-    laws = laws_of(job_of(), Langevin(learn_steps=20), models=200, seed=0, noise=1 / 300)
-    assert contradicted(laws)
+def test_for_an_observer_of_all_models_the_fault_is_a_tenth_of_the_noise():
+    job = replace(ten_classes(), observer="all")
+    laws = laws_of(job, SHORT, models=400, seed=0)
+    assert laws.control.fault == "a tenth of the noise"
+
+
+def test_batches_are_not_audited():
+    with pytest.raises(InvalidInput, match="full batches"):
+        laws_of(ten_classes(), replace(SHORT, scheme=Cyclic(2)), models=100, seed=0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_langevin_with_a_tenth_of_the_noise_is_caught(seed):
+    assert contradicted(laws_of(ten_classes(), SHORT, models=5000, seed=seed, noise=0.1))
+
+
+@pytest.mark.slow
+def test_langevin_s_faults_are_caught_in_38_of_40_and_sound_runs_flagged_in_at_most_4():
+    found = [laws_of(ten_classes(), SHORT, models=5000, seed=s) for s in range(40)]
+    flagged = sum(contradicted(laws) for laws in found)
+    skipped = sum(sandwich(laws, delta=1e-5)["positive_control"]["caught"] for laws in found)
+    quiet = [laws_of(ten_classes(), SHORT, models=5000, seed=s, noise=0.1) for s in range(40)]
+    assert flagged <= 4
+    assert skipped >= 38
+    assert sum(contradicted(laws) for laws in quiet) >= 38
 
 
 def test_what_has_no_law_is_refused(tmp_path):
