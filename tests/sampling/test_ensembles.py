@@ -6,6 +6,7 @@ import pytest
 import torch
 from scipy.stats import f as fisher
 
+from expunge.divergence.rule import renyi_estimate
 from expunge.losses import Softmax
 from expunge.sampling import Problem, sample_ensemble
 from expunge.sampling.problem import IndependentBatches, SharedBatches
@@ -67,6 +68,21 @@ def test_two_ensembles_of_one_law_are_indistinguishable(regime):
     }
     assert p_values[IndependentBatches(20, 20)] > 1e-6
     assert p_values[SharedBatches(20)] < 1e-12
+
+
+def test_two_ensembles_of_one_law_have_no_divergence_unless_each_has_one_order_for_all():
+    """D_2 between seeds, with an order for every model: 0 lies inside its interval of 1 - 1e-6."""
+    found = {}
+    for batch in (IndependentBatches(20, 1), SharedBatches(20)):
+        problem = made(batch=batch, sigma=0.02, learn_steps=6)
+        pair = [
+            sample_ensemble(problem, ("learned",), (), models=600, seed=seed)["learned", 0].weights
+            for seed in (1, 2)
+        ]
+        found[batch] = renyi_estimate(of=pair[0], against=pair[1], level=1 - 1e-6).interval
+    low, high = found[IndependentBatches(20, 1)]
+    assert low < 0 < high
+    assert found[SharedBatches(20)][0] > 0
 
 
 def test_seeds_and_regimes_are_independent():
