@@ -14,7 +14,7 @@ from torch import Tensor
 
 __all__ = ["normals", "serves", "softmax", "update"]
 
-WORTH = 2**18  # numbers; loading the compiler takes as long as a few hundred passes over them
+WORTH = 2**15  # numbers; loading the compiler takes as long as a thousand passes over them
 
 
 def serves(like: Tensor) -> bool:

@@ -31,7 +31,7 @@ __all__ = ["Plain", "Precision"]
 Precision = Literal["float64", "float32", "tf32", "bfloat16"]
 TILE = {"cpu": 64, "cuda": 2048}  # models of the usual size
 USUAL = 24 * 384  # weights
-WORTH = 2**24  # products of a run in a step, for its models to be shared out among threads
+WORTH = 2**19  # products of a run in a step, for its models to be shared out among threads
 
 
 class Plain:
