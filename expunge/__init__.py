@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         NoiseFirst,
         Residual,
         Retrain,
+        TorchUnlearner,
     )
 
 __version__ = "0.1.0.dev0"
@@ -24,6 +25,7 @@ __all__ = [
     "NoiseFirst",
     "Residual",
     "Retrain",
+    "TorchUnlearner",
     "__version__",
 ]
 

@@ -7,7 +7,7 @@ module's own order; `split` gives them their names and shapes back. Buffers are 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-__all__ = ["Network"]
+__all__ = ["Network", "called_with"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Network:
         """Of the mean loss, at each of (models, parameters)."""
 
         def objective(flat: Tensor) -> Tensor:
-            outputs = functional_call(self.module, self.split(flat), (features,))
+            outputs = called_with(self.module, self.split(flat), features)
             return self.function(outputs, targets)
 
         return vmap(grad(objective), randomness="error")(weights)
@@ -72,3 +72,17 @@ class Network:
         return torch.cat(
             [torch.full((s.numel(),), bounds[name]) for name, s in self.shapes.items()]
         )
+
+
+def called_with(module: nn.Module, named: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+    """module(inputs) with these parameters instead of its own, tied ones in all their places.
+
+    Each place is named once: torch restores a layer that is registered twice to the wrong tensor.
+    """
+    names = {id(parameter): name for name, parameter in module.named_parameters()}
+    placed = {
+        f"{prefix}.{own}".lstrip("."): named[names[id(parameter)]]
+        for prefix, layer in module.named_modules()
+        for own, parameter in layer.named_parameters(recurse=False, remove_duplicate=False)
+    }
+    return functional_call(module, placed, (inputs,), tie_weights=False)

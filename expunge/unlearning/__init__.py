@@ -8,6 +8,13 @@ if TYPE_CHECKING:
     from expunge.unlearning.files import load, save
     from expunge.unlearning.job import NoCertificate
     from expunge.unlearning.langevin import Langevin, NoiseFirst
+    from expunge.unlearning.networks.clipped import Clipped
+    from expunge.unlearning.networks.finetune import HeadFinetune
+    from expunge.unlearning.networks.head import Head
+    from expunge.unlearning.networks.langevin import NetworkLangevin
+    from expunge.unlearning.networks.retrain import RetrainNetwork
+    from expunge.unlearning.networks.training import Training
+    from expunge.unlearning.networks.unlearner import TorchUnlearner
     from expunge.unlearning.residual import Residual
     from expunge.unlearning.retrain import Retrain
     from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
@@ -15,14 +22,21 @@ if TYPE_CHECKING:
 __all__ = [
     "CertifiedClassifier",
     "CertifiedRegressor",
+    "Clipped",
     "Cyclic",
     "FullBatch",
+    "Head",
+    "HeadFinetune",
     "Langevin",
+    "NetworkLangevin",
     "NoCertificate",
     "NoiseFirst",
     "PoissonBatch",
     "Residual",
     "Retrain",
+    "RetrainNetwork",
+    "TorchUnlearner",
+    "Training",
     "load",
     "save",
 ]
@@ -33,6 +47,13 @@ _HOMES = {
     "files": ("load", "save"),
     "job": ("NoCertificate",),
     "langevin": ("Langevin", "NoiseFirst"),
+    "networks.clipped": ("Clipped",),
+    "networks.finetune": ("HeadFinetune",),
+    "networks.head": ("Head",),
+    "networks.langevin": ("NetworkLangevin",),
+    "networks.retrain": ("RetrainNetwork",),
+    "networks.training": ("Training",),
+    "networks.unlearner": ("TorchUnlearner",),
     "residual": ("Residual",),
     "retrain": ("Retrain",),
     "schemes": ("Cyclic", "FullBatch", "PoissonBatch"),

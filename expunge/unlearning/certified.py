@@ -4,9 +4,7 @@ Rows are scaled to norm at most `row_norm`, an intercept feature counted, so tha
 the certificate is enforced. A request changes everything or nothing.
 """
 
-import hashlib
 import math
-import secrets
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
 from expunge.accounting.calibration import EpsilonDelta
-from expunge.accounting.certificate import Certificate, issue
+from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.strategies import Strategy as Price
 from expunge.core.rows import bounded_rows, public_row_norm
@@ -30,10 +28,12 @@ from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.ids import id_rows, rows_to_forget
+from expunge.unlearning.issuing import issued
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear_head import LinearHead
-from expunge.unlearning.model_file import model_bytes, model_sha256
+from expunge.unlearning.model_file import model_bytes
+from expunge.unlearning.placebo import placebo
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import NotConverged, solve
@@ -110,17 +110,7 @@ class Certified(BaseEstimator):
             ValueError: an id that is unknown, public, repeated or already forgotten, named.
             NoCertificate: nothing was changed; the message says why.
         """
-        check_is_fitted(self)
-        rows = rows_to_forget(ids, self._ids, self._job.keep)
-        if _digest(self._job) != self._fingerprint:
-            raise NoCertificate("the stored records changed since fit; fit again")
-        keep = self._job.keep.clone()
-        keep[rows] = False
-        if not keep.any():
-            raise ValueError("forget: no record would remain, so there is no comparator")
-        left = self._job.left.clone()
-        left[rows] = int(left.max()) + 1
-        job = replace(self._job, keep=keep, left=left)
+        rows, job = self._without(ids)
         try:
             outcome = self._chosen.forget(job, self._outcome)
         except NotConverged as error:
@@ -132,6 +122,19 @@ class Certified(BaseEstimator):
         job.targets[rows] = 0
         self._install(job, self._chosen, outcome, certificate)
         return certificate
+
+    def placebo(self, ids: Any) -> LinearHead:
+        """What forgetting these would give at the same cost if nothing were carried over.
+
+        An exact deletion, from the initial point; its `predict` takes rows. A request whose model
+        does no better bought nothing. Nothing is forgotten by asking.
+
+        Raises:
+            ValueError, NoCertificate: as for `forget`.
+        """
+        _, job = self._without(ids)
+        found = placebo(self._chosen, job, self._outcome)
+        return replace(self._head, theta=found.theta)
 
     def save(self, folder: str | Path) -> None:
         """Write model, records and certificate into a folder (`expunge.unlearning.files`)."""
@@ -145,6 +148,20 @@ class Certified(BaseEstimator):
         if not 0 < forget <= self._job.private:
             raise ValueError(f"forget: {forget} of {self._job.private} private records")
         return prices(self._job, forget)
+
+    def _without(self, ids: Any) -> tuple[list[int], Job]:
+        """The rows of these records, and the job without them."""
+        check_is_fitted(self)
+        rows = rows_to_forget(ids, self._ids, self._job.keep)
+        if _digest(self._job) != self._fingerprint:
+            raise NoCertificate("the stored records changed since fit; fit again")
+        keep = self._job.keep.clone()
+        keep[rows] = False
+        if not keep.any():
+            raise ValueError("forget: no record would remain, so there is no comparator")
+        left = self._job.left.clone()
+        left[rows] = int(left.max()) + 1
+        return rows, replace(self._job, keep=keep, left=left)
 
     def _fit(
         self,
@@ -182,7 +199,8 @@ class Certified(BaseEstimator):
         if labels is not None:
             self.classes_ = labels
         self._ids = known
-        self._covered = self.observer == "all" or not self.released
+        released_before = self.__sklearn_is_fitted__() and self.released
+        self._covered = not released_before and (self.observer == "all" or not self.released)
         self._labels_declared = getattr(self, "classes", None) is not None or count > 0
         self._install(job, chosen, outcome, None)
 
@@ -271,22 +289,15 @@ class Certified(BaseEstimator):
         return chosen
 
     def _issued(self, job: Job, outcome: Outcome, requests: Sequence[str]) -> Certificate:
-        assert outcome.assumptions is not None
-        assert outcome.history is not None
-        # The plain hash of a model without noise would tell who is in it.
-        salted = hashlib.sha256(secrets.token_bytes(32) + model_bytes(outcome.theta)).hexdigest()
-        return issue(
-            outcome.assumptions,
-            outcome.history,
+        return issued(
+            outcome,
+            model_bytes(outcome.theta),
             delta=job.target.delta,
             strategy=self._chosen.name,
             forgotten=job.forgotten,
             requests=requests,
-            uncovered_releases=not self._covered,
-            comparator=outcome.comparator,
-            model_sha256=None if outcome.noise_free else model_sha256(outcome.theta),
-            commitments={"model": salted} if outcome.noise_free else {},
-            declared=(*outcome.declared, *self._declared_by_caller()),
+            covered=self._covered and (self._certificate is None or self.observer == "all"),
+            declared=self._declared_by_caller(),
         )
 
     def _declared_by_caller(self) -> Sequence[str]:

@@ -86,7 +86,7 @@ def rows_to_forget(ids: Any, known: Mapping[Any, int], keep: Tensor) -> list[int
 
 def _listed(ids: Any) -> list[Any]:
     """As plain Python values: a collection of ids, or a single one."""
-    if isinstance(ids, np.ndarray) or hasattr(ids, "to_numpy"):
+    if isinstance(ids, np.ndarray | Tensor) or hasattr(ids, "to_numpy"):
         return np.asarray(ids).ravel().tolist()
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         ids = [ids]

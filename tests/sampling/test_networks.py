@@ -57,3 +57,34 @@ def test_default_law_has_torchs_bounds():
     assert 0.99 < float(drawn.abs().max()) * math.sqrt(12) <= 1
     with pytest.raises(ValueError, match="LSTM"):
         Network(nn.LSTM(3, 2), cross_entropy).default_bounds()
+
+
+class Twice(nn.Module):
+    """One layer under two names, and another that shares its weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(12, 12)
+        self.again = self.first
+        self.tied = nn.Linear(12, 12)
+        self.tied.weight = self.first.weight
+
+    def forward(self, x):
+        return self.tied(torch.tanh(self.again(torch.tanh(self.first(x)))))
+
+
+def test_a_layer_with_two_names_gets_its_own_tensors_back_and_the_right_gradient():
+    torch.manual_seed(0)
+    module = Twice()
+    own = {name: (p, p.detach().clone()) for name, p in module.named_parameters()}
+    network = Network(module, cross_entropy)
+    rows, targets = torch.randn(9, 12), torch.arange(9) % 4
+    weights = torch.cat([p.detach().flatten() for p in module.parameters()])
+    got = network.gradient(weights[None], rows, targets)[0]
+    for layer in (module.first, module.again):
+        assert layer.weight is own["first.weight"][0]
+        assert layer.bias is own["first.bias"][0]
+    assert module.tied.weight is own["first.weight"][0]
+    assert all(torch.equal(p, before) for p, before in own.values())
+    cross_entropy(module(rows), targets).backward()
+    torch.testing.assert_close(got, torch.cat([p.grad.flatten() for p in module.parameters()]))

@@ -55,3 +55,10 @@ def test_row_numbers_are_the_default_ids_and_behave_like_a_dictionary_of_them():
     for one in (0, 4, 5, -1, 1.0, 1.5, True, "0", None, np.int64(2)):
         assert (one in numbers) == (one in dictionary)
         assert numbers.get(one) == dictionary.get(one)
+
+
+def test_tensors_of_ids_are_numbers():
+    known = id_rows(torch.tensor([5, 7, 6]), 3, 0)
+    assert dict(known) == {5: 0, 7: 1, 6: 2}
+    with pytest.raises(ValueError, match="given twice"):
+        id_rows(torch.tensor([1, 1, 2]), 3, 0)

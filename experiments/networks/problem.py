@@ -1,0 +1,153 @@
+"""A network's learning problem: public, private and held-out records, and a public backbone."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.optim import Adam
+
+from experiments.datasets import load, load_pair
+from experiments.networks.settings import Settings
+from expunge.accounting.calibration import EpsilonDelta
+from expunge.unlearning.networks.comparison import correct
+from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.networks.retrain import RetrainNetwork
+from expunge.unlearning.networks.training import Training
+from expunge.unlearning.networks.weights import load_into, state_of
+
+__all__ = [
+    "MLP",
+    "OnEmbedding",
+    "Problem",
+    "accuracy",
+    "job_of",
+    "on_embedding",
+    "problem_of",
+    "recipe",
+    "without",
+]
+
+Records = tuple[Tensor, Tensor]
+
+
+class MLP(nn.Module):
+    """One hidden layer; `fc` is the last."""
+
+    def __init__(self, inputs: int, hidden: int, classes: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU())
+        self.fc = nn.Linear(hidden, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc(self.body(x))
+
+
+class OnEmbedding(nn.Module):
+    """A linear layer on what a frozen pretrained embedder made of a record."""
+
+    def __init__(self, inputs: int, classes: int) -> None:
+        super().__init__()
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc(x)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Args:
+    embedded: A linear layer on the inputs will do: they are a pretrained embedder's, which never
+        saw these records (or the small images of a smoke run).
+    sources: What the two sets are, in words.
+    """
+
+    name: str
+    public: Records
+    private: Records
+    test: Records
+    classes: int
+    embedded: bool
+    sources: tuple[str, str]
+
+
+def problem_of(name: str, settings: Settings, seed: int) -> Problem:
+    """The records, the private ones in the seed's order."""
+    shuffled = np.random.default_rng(seed)
+    if name == "mnist/mnist":
+        digits = load("mnist")
+        order = shuffled.permutation(len(digits.train))
+        some, others = np.split(order[: settings.public + settings.private], [settings.public])
+        public, private = (
+            _records(digits.train[r], digits.train_labels[r]) for r in (some, others)
+        )
+        test = _records(digits.test, digits.test_labels)
+        return Problem(name, public, private, test, 10, False, ("MNIST", "other MNIST"))
+    pair = load_pair(name)
+    train = pair.private.train
+    train = train.of(shuffled.permutation(len(train)))
+    public, private, test = (
+        _records(part.features, part.targets) for part in (pair.public, train, pair.private.test)
+    )
+    sources = (pair.private.source, pair.public.source)
+    return Problem(name, public, private, test, len(pair.public.classes), True, sources)
+
+
+def recipe(settings: Settings, epochs: float) -> Training:
+    """How every network is trained, public ones too; only the epochs differ."""
+    return Training(epochs, settings.step_size, settings.batch_size, partial(Adam, fused=True))
+
+
+def job_of(problem: Problem, settings: Settings, seed: int, full: Training) -> NetworkJob:
+    """The job with a backbone that public records alone have made."""
+    hidden = settings.hidden[settings.pairs.index(problem.name)]
+    module = MLP(problem.public[0].shape[1], hidden, problem.classes).eval()
+    alone = _job(module, problem.public, None, settings, seed)
+    public_start = RetrainNetwork("scratch", full).fit(alone).state
+    load_into(module, public_start)
+    return _job(module, problem.private, problem.public, settings, seed)
+
+
+def on_embedding(job: NetworkJob) -> NetworkJob:
+    """The same records for a linear layer alone."""
+    classes = job.module.get_parameter("fc.weight").shape[0]
+    module = OnEmbedding(job.inputs.shape[1], classes).eval()
+    return replace(job, module=module, start=state_of(module))
+
+
+def without(job: NetworkJob, share: float) -> NetworkJob:
+    """After the deletion of the first records, which are random ones."""
+    keep = torch.arange(job.private) >= round(share * job.private)
+    return replace(job, keep=keep, left=(~keep).long())
+
+
+def accuracy(job: NetworkJob, state: dict[str, Tensor], records: Records) -> float:
+    return float(correct(job, state, records).double().mean())
+
+
+def _job(
+    module: nn.Module, private: Records, public: Records | None, settings: Settings, seed: int
+) -> NetworkJob:
+    rows = len(private[0])
+    return NetworkJob(
+        module=module,
+        loss=cross_entropy,
+        inputs=private[0],
+        targets=private[1],
+        keep=torch.ones(rows, dtype=torch.bool),
+        left=torch.zeros(rows, dtype=torch.int64),
+        keys=torch.arange(rows),
+        public_inputs=None if public is None else public[0],
+        public_targets=None if public is None else public[1],
+        target=EpsilonDelta(settings.epsilon, settings.delta),
+        observer="final",
+        seed=seed,
+        head="fc",
+        start=state_of(module),
+    )
+
+
+def _records(features: np.ndarray, targets: np.ndarray) -> Records:
+    return torch.from_numpy(features), torch.from_numpy(targets)

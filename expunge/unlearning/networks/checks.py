@@ -1,0 +1,118 @@
+"""What a module must be for a certified phase: refused by the layer's name, never guessed.
+
+A certificate counts records one by one, so a layer that lets one record's numbers into another
+record's output has no place where private records act on what is certified. A backbone frozen in
+eval mode is harmless, unless it mixes even there.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from expunge.accounting.refusal import InvalidInput
+
+__all__ = [
+    "check_rows_apart",
+    "last_linear",
+    "refuse_half_precision",
+    "refuse_mixing",
+    "refuse_mixing_when_frozen",
+    "refuse_tied_head",
+]
+
+# One record's statistics enter the others' outputs, or buffers, while training.
+MIXING = (nn.modules.batchnorm._BatchNorm,)
+TRACKING = (nn.modules.instancenorm._InstanceNorm,)  # only where running statistics are kept
+APART = 1e-3  # of the features' scale: beyond what another summation order explains
+
+
+def refuse_mixing(module: nn.Module) -> None:
+    """For phases in which private records move parameters under a certificate.
+
+    Raises:
+        InvalidInput: a layer mixes the records of a batch; it is named.
+    """
+    for name, layer in module.named_modules():
+        if isinstance(layer, MIXING) or (isinstance(layer, TRACKING) and layer.track_running_stats):
+            raise InvalidInput(
+                "model",
+                f"layer {name or 'itself'!r} ({type(layer).__name__}) mixes the records of a "
+                "batch, so no record's share can be bounded; use GroupNorm or LayerNorm, or "
+                "strategy='head' with this layer frozen",
+            )
+
+
+def refuse_mixing_when_frozen(module: nn.Module) -> None:
+    """For a frozen backbone in eval mode.
+
+    Raises:
+        InvalidInput: a normalisation without running statistics, which mixes even there.
+    """
+    for name, layer in module.named_modules():
+        if isinstance(layer, MIXING) and layer.running_mean is None:
+            raise InvalidInput(
+                "model",
+                f"layer {name!r} ({type(layer).__name__}) keeps no running statistics, so it "
+                "mixes the records of a batch even when frozen; use track_running_stats=True",
+            )
+
+
+def check_rows_apart(function: Callable[[Tensor], Tensor], inputs: Tensor) -> None:
+    """Does a record's output change when the others in its batch do? Tried, not proven.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    if len(inputs) < 2:
+        return
+    alone = inputs.clone()
+    alone[1:] = inputs[:1]
+    together, repeated = function(inputs)[0], function(alone)[0]
+    if float((together - repeated).abs().max()) > APART * (1 + float(repeated.abs().max())):
+        raise InvalidInput(
+            "model", "a record's features depend on the other records in its batch; keep them apart"
+        )
+
+
+def refuse_half_precision(module: nn.Module, phase: str) -> None:
+    """Raises: InvalidInput: a parameter in half precision, named."""
+    for name, parameter in module.named_parameters():
+        if parameter.is_floating_point() and parameter.element_size() < 4:
+            raise InvalidInput(
+                "model",
+                f"parameter {name!r} is {str(parameter.dtype).removeprefix('torch.')}; {phase} "
+                "needs float32 or float64: pass model.float()",
+            )
+
+
+def last_linear(module: nn.Module, name: str | None) -> nn.Linear:
+    """The layer of this name.
+
+    Raises:
+        InvalidInput: there is none, or it is no plain linear layer.
+    """
+    layers = dict(module.named_modules())
+    linear = [one for one, layer in layers.items() if type(layer) is nn.Linear]
+    if name is None or name not in layers:
+        found = f"the model's linear layers are {', '.join(linear)}" if linear else "it has none"
+        problem = "name the last linear layer" if name is None else f"no layer {name!r}"
+        raise InvalidInput("head", f"{problem}; {found}")
+    layer = layers[name]
+    if type(layer) is not nn.Linear:
+        raise InvalidInput("head", f"layer {name!r} is {type(layer).__name__}, not nn.Linear")
+    return layer
+
+
+def refuse_tied_head(module: nn.Module, head: str) -> None:
+    """Raises: InvalidInput: the head's parameters are also another layer's."""
+    own = {id(p) for p in module.get_submodule(head).parameters(recurse=False)}
+    prefix = f"{head}."
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        if id(parameter) in own and not name.startswith(prefix):
+            raise InvalidInput(
+                "head",
+                f"layer {head!r} shares its parameters with {name!r}, which must stay frozen; "
+                "untie them: model.{0}.weight = nn.Parameter(model.{0}.weight.clone())".format(
+                    head
+                ),
+            )

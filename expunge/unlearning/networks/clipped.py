@@ -1,0 +1,226 @@
+"""`clipped`: published baselines whose certificate holds for any starting model in a ball.
+
+    v_0 = the trained model, clipped to norm C_0 around a public center
+    v  <- Proj( (1 - eta lam) v - eta clip(g(v), C) + N(0, 2 eta sigma^2 I) ),  K times
+
+    gradient clipping   no projection: shift from z_0 = 2 C_0 with s = 2 eta C a step, that is
+                        S = c^K 2 C_0 + 2 eta C (1 - c^K)/(1 - c), V = nu^2 (1 - c^2K)/(1 - c^2),
+                        mu^2 = S^2/V, c = 1 - eta lam (Koloskova et al. 2025; THEORY 2.4)
+    model clipping      every step projects: hockey-stick contraction with
+                        Dm = 2 (1 - eta lam) C_0 + 2 eta C (Asoodeh et al. 2020, Balle et al. 2019)
+    hybrid              the same, the recursion started where the shift bound is smaller
+
+The accountant always takes the smaller of recursion and hybrid. Both chains see the same retained
+records, so that the mean gradient is clipped as a whole and nothing is counted by record.
+Whatever holds for any start holds for the center: the placebo costs the same and carries nothing
+over, and no certificate of this kind has been seen to beat it.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from expunge.accounting.account import Account, account
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.calibration import Observer
+from expunge.accounting.history import History
+from expunge.core import release
+from expunge.core.projection import l2_ball
+from expunge.losses.objective import UNIT
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.networks.clipped_gradients import clipped_mean
+from expunge.unlearning.networks.flops import training_flops
+from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.noisy_descent import (
+    Around,
+    Descent,
+    Place,
+    best_epsilon,
+    rows_of,
+)
+from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
+from expunge.unlearning.networks.training import Training, trained, training_cost
+from expunge.unlearning.schemes import FullBatch, Scheme
+
+__all__ = ["BASELINES", "Clipped"]
+
+SMALLEST_SIGMA, LARGEST_SIGMA = 1e-12, 1e12
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Args:
+    training: How the model is learned, without noise.
+    radius: C_0, to which the trained model is clipped around the center.
+    unlearn_steps: K.
+    step_size: eta.
+    clip: C, of a step's whole gradient.
+    weight_decay: lambda, towards the center.
+    project: Clip the model after every step too.
+    around: The center: "start", the public start, or "zero".
+    scheme: Which of the retained records a step sees.
+    finetune: Clean training after the release, which is post-processing; None for none.
+    """
+
+    training: Training = field(default_factory=lambda: Training(epochs=20))
+    radius: float = 1.0
+    unlearn_steps: int = 10
+    step_size: float = 0.5
+    clip: float = 1.0
+    weight_decay: float = 0.0
+    project: bool = False
+    around: Around = "start"
+    scheme: Scheme = field(default_factory=FullBatch)
+    finetune: Training | None = None
+    name = "clipped"
+
+    def __post_init__(self) -> None:
+        if self.unlearn_steps < 1:
+            raise ValueError(f"unlearn_steps: {self.unlearn_steps} must be at least 1")
+        if self.project and self.unlearn_steps < 2:
+            raise ValueError("unlearn_steps: the contraction begins after the first of two steps")
+        if not 0 < self.radius < math.inf:
+            raise ValueError(f"radius: {self.radius} must be positive and finite")
+        self._descent()
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        return ("final",)
+
+    def fit(self, job: NetworkJob) -> NetworkOutcome:
+        """Clean training from the start; noise enters with the first request."""
+        Place.of(job, self.around)  # refused now rather than at the first request
+        state = trained(job, job.start, self.training, "clipped")
+        cost = training_cost(job, self.training)
+        return NetworkOutcome(state, None, None, flops=cost, noise_free=True)
+
+    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        place = Place.of(job, self.around)
+        # A hair inside the ball: room for the norm's own rounding.
+        inside = self.radius * (1 - (place.dimension + 16) * UNIT)
+        start = l2_ball(inside)(place.offset_of(before.state)[None])[0]
+        assumptions, history = self._records(job, place.dimension, self._sigma(job, place))
+        release.check_sampler(place.dimension, job.target.level, job.target.delta)
+        found = self._ran(job, place, start, history, f"request {job.request}")
+        return replace(
+            found,
+            assumptions=assumptions,
+            history=history,
+            comparator="any training on the records without any forgotten one, its model clipped "
+            "to the same ball around the same center, then the same noisy steps",
+            declared=(
+                *job.experiment_only,
+                PUBLIC_START,
+                f"the model was clipped to norm {self.radius:g} around "
+                f"{'its public start' if self.around == 'start' else 'zero'} before the first "
+                "step: initial_distance is the ball's diameter, whatever was learned before",
+                "clip bounds a step's whole gradient, of records that both sides share; the "
+                "network ran in evaluation mode (no dropout), without momentum",
+                *self._finetuned_words(),
+            ),
+        )
+
+    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        """The request's own steps from the ball's center, which saw no private record."""
+        place = Place.of(job, self.around)
+        _, run = self._records(job, place.dimension, self._sigma(job, place))
+        found = self._ran(job, place, place.center * 0, run, f"placebo {job.request}")
+        assumptions, history = exact_records(job)
+        return replace(
+            found,
+            assumptions=assumptions,
+            history=history,
+            comparator="the same procedure: it starts where no private record was seen",
+            declared=(*job.experiment_only, PUBLIC_START),
+        )
+
+    def cost(self, job: NetworkJob) -> float:
+        share = getattr(self.scheme, "rate", 1.0) / getattr(self.scheme, "batches", 1)
+        rows = self.unlearn_steps * job.retained * share
+        after = 0.0 if self.finetune is None else training_cost(job, self.finetune)
+        return rows * training_flops(job.module, job.inputs) + after
+
+    def foreseen(self, job: NetworkJob, forget: int) -> Account:
+        """What the certificate of a request would say; the same however many are forgotten."""
+        place = Place.of(job, self.around)
+        assumptions, history = self._records(job, place.dimension, self._sigma(job, place))
+        return account(assumptions, history, delta=job.target.delta)
+
+    def _descent(self) -> Descent:
+        return Descent(
+            self.step_size, self.clip, self.weight_decay, self.radius if self.project else None
+        )
+
+    def _records(
+        self, job: NetworkJob, dimension: int, sigma: float
+    ) -> tuple[Assumptions, History]:
+        descent = self._descent()
+        marks = {**descent.assumptions.marks, "initial_distance": "enforced"}
+        assumptions = replace(descent.assumptions, initial_distance=2 * self.radius, marks=marks)
+        phases = descent.phases(
+            job, dimension, steps=self.unlearn_steps, sigma=sigma, reach=self.radius
+        )
+        return assumptions, History(tuple(phases))
+
+    def _sigma(self, job: NetworkJob, place: Place) -> float:
+        """The least sigma that meets the target; counts and public constants only.
+
+        Raises:
+            NoCertificate: none does.
+        """
+        bounds = ("shift", "contraction") if self.project else ("shift",)
+
+        def met(sigma: float) -> bool:
+            assumptions, history = self._records(job, place.dimension, sigma)
+            delta = job.target.delta
+            return best_epsilon(assumptions, history, delta, bounds) <= job.target.level
+
+        low, high = math.log(SMALLEST_SIGMA), math.log(LARGEST_SIGMA)
+        if not met(math.exp(high)):
+            raise NoCertificate("no noise meets the target")
+        while high - low > 1e-6:
+            middle = (low + high) / 2
+            low, high = (low, middle) if met(math.exp(middle)) else (middle, high)
+        return math.exp(high)
+
+    def _ran(
+        self, job: NetworkJob, place: Place, start: Tensor, run: History, stream: str
+    ) -> NetworkOutcome:
+        """The noisy steps of this history, and what may follow them."""
+        rows, steps = rows_of(job), self.unlearn_steps
+
+        def gradient(offset: Tensor, index: int) -> Tensor:
+            chosen = self.scheme.objective(rows, index, index)
+            assert chosen.keep is not None
+            return clipped_mean(
+                place.network,
+                place.center + offset,
+                job.batch,
+                chosen.keep.nonzero()[:, 0],
+                clip=self.clip,
+                divisor=chosen.nbar,
+            )
+
+        moved = self._descent().run(
+            job, gradient, start, steps=steps, sigma=run.phases[0].sigma, stream=stream
+        )
+        state = place.state(moved)
+        if self.finetune is not None:
+            state = trained(job, {**job.start, **state}, self.finetune, f"after {stream}")
+        return NetworkOutcome(state, None, None, flops=self.cost(job))
+
+    def _finetuned_words(self) -> tuple[str, ...]:
+        if self.finetune is None:
+            return ()
+        return (
+            f"fine-tuned after the release, {self.finetune.epochs:g} epochs fixed in advance, on "
+            "retained records alone: post-processing",
+        )
+
+
+BASELINES = {
+    "gradient clipping": Clipped(),
+    "model clipping": Clipped(project=True),
+    "hybrid": Clipped(project=True, weight_decay=0.1),
+}

@@ -1,0 +1,198 @@
+"""Per-record gradients of a network, each clipped, summed in float64, in bounded memory.
+
+    (1/nbar) sum_i g_i min(1, C (1 - kappa)/||g_i||),   g_i = grad loss(module(x_i), y_i)
+
+Only the data term: weight decay is added by the caller, after clipping (THEORY E34). g_i is
+computed in the module's own precision; its norm, the scale and the sum are float64. kappa covers
+the rounding of norm and product, so that no record's clipped gradient is longer than C. The bounds
+ask for nothing else in the clipped regime (THEORY 2.4): any function of the record, in whatever
+precision, that is at most C long.
+
+The module runs in evaluation mode (no dropout), one record at a time, so that nothing mixes
+records. torch.func batches over records; torch's recurrent layers have no rule for that, so that
+the paper's LSTM goes as an ensemble with one model for each record (`sampling/recurrent`), and
+other recurrent modules, as those that torch.func cannot follow, one record after another.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.func import grad, vmap
+
+from expunge.losses.objective import UNIT
+from expunge.sampling.networks import Network, called_with
+from expunge.sampling.recurrent import Recurrent
+from expunge.unlearning.job import NoCertificate
+
+__all__ = [
+    "MEMORY",
+    "Batch",
+    "chunk_rows",
+    "clipped_gradients",
+    "clipped_mean",
+    "per_record",
+    "sum_rounding",
+]
+
+Batch = Callable[[Tensor], tuple[Tensor, Tensor]]  # row numbers to inputs and targets
+COLUMNS = 4096  # parameters that are float64 at a time
+CHUNK = 512  # records of one pass, where gradients are not told apart
+MEMORY = 2**26  # bytes for one chunk's per-record gradients; on a GPU more is faster
+
+
+def clipped_gradients(
+    network: Network,
+    weights: Tensor,
+    batch: Batch,
+    rows: Tensor,
+    *,
+    clip: float,
+    divisor: float | None = None,
+    memory: int = MEMORY,
+) -> Tensor:
+    """The sum of clipped gradients over the divisor: (parameters,) float64, where `weights` are.
+
+    Args:
+        weights: (parameters,) float64.
+        batch: Inputs and targets of the rows it is given.
+        rows: Numbers of the records that take part.
+        divisor: nbar; the number of rows if None.
+        memory: Bytes for one chunk's per-record gradients.
+
+    Raises:
+        NoCertificate: a record's gradient is not finite.
+    """
+    total = torch.zeros(network.parameters, dtype=torch.float64)
+    if not len(rows):
+        return total.to(weights.device)
+    with _evaluating(network.module):
+        for chosen in rows.split(chunk_rows(network.parameters, memory)):
+            gradients = per_record(network, weights, *batch(chosen))
+            total += _summed(gradients, network.parameters, clip).cpu()
+    return (total / (len(rows) if divisor is None else divisor)).to(weights.device)
+
+
+def clipped_mean(
+    network: Network,
+    weights: Tensor,
+    batch: Batch,
+    rows: Tensor,
+    *,
+    clip: float,
+    divisor: float | None = None,
+) -> Tensor:
+    """The mean gradient, clipped as a whole: for steps on records that both chains share.
+
+    It bounds the step, not a record's share in it. The module's own parameters are overwritten:
+    give a copy.
+
+    Raises:
+        NoCertificate: the gradient is not finite.
+    """
+    total = torch.zeros(network.parameters, dtype=torch.float64)
+    if not len(rows):
+        return total.to(weights.device)
+    parameters = list(network.module.parameters())
+    with torch.no_grad():
+        for own, part in zip(parameters, network.split(weights).values(), strict=True):
+            own.copy_(part)
+    with _evaluating(network.module):
+        for chosen in rows.split(CHUNK):
+            inputs, targets = batch(chosen)
+            loss = network.function(network.module(inputs), targets) * len(chosen)
+            found = torch.autograd.grad(loss, parameters, materialize_grads=True)
+            total += torch.cat([part.double().flatten() for part in found]).cpu()
+    total /= len(rows) if divisor is None else divisor
+    total *= _scales(total.square().sum(), network.parameters, clip)
+    return total.to(weights.device)
+
+
+def per_record(network: Network, weights: Tensor, inputs: Tensor, targets: Tensor) -> list[Tensor]:
+    """(records, ...) gradients of each parameter, in the module's order and own precision."""
+    own = dict(network.module.named_parameters())
+    named = {name: part.to(own[name]) for name, part in network.split(weights).items()}
+    device = next(iter(named.values())).device
+    inputs, targets = inputs.to(device), targets.to(device)
+    if isinstance(network, Recurrent):  # a model for each record, all with the same weights
+        stacked = weights.to(next(iter(named.values()))).expand(len(inputs), -1)
+        return [network.gradient(stacked, inputs[:, None], targets[:, None])]
+
+    def loss(at: dict[str, Tensor], one: Tensor, target: Tensor) -> Tensor:
+        return network.function(called_with(network.module, at, one[None]), target[None])
+
+    if not _recurrent(network.module):
+        together = vmap(grad(loss), in_dims=(None, 0, 0), randomness="error")
+        try:
+            found = together(named, inputs, targets)
+            return [found[name] for name in named]
+        except RuntimeError as error:
+            if "vmap" not in str(error):  # a module that looks at values: one after another
+                raise
+    each = [grad(loss)(named, *one) for one in zip(inputs, targets, strict=True)]
+    return [torch.stack([found[name] for found in each]) for name in named]
+
+
+def chunk_rows(parameters: int, memory: int = MEMORY) -> int:
+    """Records in a chunk: gradients of two float64 copies' size fit."""
+    return max(1, memory // (16 * parameters))
+
+
+def sum_rounding(
+    *, rows: int, parameters: int, clip: float, divisor: float, memory: int = MEMORY
+) -> float:
+    """A bound on the Euclidean error of summing and dividing; public constants only.
+
+    A chunk of c rows and the sum of ceil(n/c) chunks are off by at most g(c + n/c) sum ||g_i||,
+    g(k) = k u/(1 - k u), in whatever order.
+    """
+    chunk = min(rows, chunk_rows(parameters, memory))
+    operations = (chunk + -(-rows // chunk) + 4) * UNIT
+    return operations / (1 - operations) * rows * clip / divisor
+
+
+def _summed(gradients: list[Tensor], parameters: int, clip: float) -> Tensor:
+    """Sum of the clipped rows: (parameters,) float64."""
+    squares = gradients[0].new_zeros(len(gradients[0]), dtype=torch.float64)
+    for piece in _pieces(gradients):
+        squares += torch.linalg.vecdot(piece, piece)
+    scales = _scales(squares, parameters, clip)
+    return torch.cat([scales @ piece for piece in _pieces(gradients)])
+
+
+def _pieces(gradients: list[Tensor]) -> Iterator[Tensor]:
+    """(records, some parameters) in float64, so few at a time that copies are cheap."""
+    for gradient in gradients:
+        for piece in gradient.flatten(1).split(COLUMNS, dim=1):
+            yield piece.double()
+
+
+def _scales(squares: Tensor, parameters: int, clip: float) -> Tensor:
+    """What shortens vectors of these squared norms to the clip, rounding included."""
+    if not torch.isfinite(squares).all():
+        raise NoCertificate("a record's loss or gradient is not finite; nothing was changed")
+    # Squares, their sum and the root err by less than (parameters + 4) u, the product by u.
+    most = clip * (1 - (parameters + 16) * UNIT)
+    tiny = torch.finfo(torch.float64).tiny
+    return (most / squares.sqrt().clamp_min(tiny)).clamp_max(1.0)
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode; cuDNN's recurrent layers have no gradient there and are left out."""
+    training = {layer: layer.training for layer in module.modules()}
+    cudnn = torch.backends.cudnn.enabled
+    try:
+        module.eval()
+        if _recurrent(module):
+            torch.backends.cudnn.enabled = False
+        yield
+    finally:
+        torch.backends.cudnn.enabled = cudnn
+        for layer, mode in training.items():
+            layer.training = mode
+
+
+def _recurrent(module: nn.Module) -> bool:
+    return any(isinstance(layer, nn.RNNBase) for layer in module.modules())

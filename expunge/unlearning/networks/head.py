@@ -1,0 +1,298 @@
+"""`head`: a frozen backbone, and its last linear layer certified by `residual`.
+
+    h = backbone(x)          computed once, in eval mode
+    row = bounded(h / B)     norm at most 1, an intercept feature counted (core/rows)
+    theta                    residual's released minimiser of the convex head      (THEORY 5.1)
+    W = theta[:, :-1] / B,   bias = theta[:, -1] times the intercept feature
+
+B is a public number: sqrt 2 times the largest norm of the public records' features, so that rows
+like theirs are not cut. `l2` is for features of that scale, and pulls towards the head of the
+public records alone, where there are any; the layer's own values are never looked at. Writing theta
+into the module, in the module's precision, is post-processing. Everything but the named layer stays
+as it was handed over, bit for bit; that it never saw a private record is the user's word.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from expunge.accounting.calibration import Observer
+from expunge.accounting.refusal import InvalidInput
+from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses.linear import LinearLoss
+from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.networks.checks import last_linear, refuse_tied_head
+from expunge.unlearning.networks.features import backbone_features
+from expunge.unlearning.networks.flops import forward_flops
+from expunge.unlearning.networks.job import ROWS, NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.weights import state_of
+from expunge.unlearning.placebo import metered, nominal_cost, placebo, within_budget
+from expunge.unlearning.residual import Residual
+
+__all__ = ["Head"]
+
+FEATURES = f"{ROWS}features"
+CARRIED = ("theta", "values", "vectors")  # residual's own secrets
+KEPT = (FEATURES, "scale", "center")
+PUBLIC_PASSES = 100
+
+
+@dataclass(frozen=True)
+class Head:
+    """Args:
+    l2: The ridge, on every coordinate, for features divided by B. Must not depend on the data.
+    row_norm: B; "public" takes it from the public records' features.
+    target_norm: Y of a regression; "public" takes the largest public target.
+    tolerance: Of the gradient norm, as for `Residual`.
+    one_by_one: Records go through the backbone alone, not in batches: slower, and needed where a
+        batch moves the last bits of its records' features.
+    """
+
+    l2: float = 1e-4
+    row_norm: float | Literal["public"] = "public"
+    target_norm: float | Literal["public"] = "public"
+    tolerance: float = 1e-8
+    one_by_one: bool = False
+    name = "head"
+
+    def __post_init__(self) -> None:
+        numbers = {"l2": self.l2, "tolerance": self.tolerance}
+        numbers |= {"row_norm": self.row_norm} if self.row_norm != "public" else {}
+        numbers |= {"target_norm": self.target_norm} if self.target_norm != "public" else {}
+        for name, value in numbers.items():
+            if not 0 < value < np.inf:
+                raise ValueError(f"{name}: {value!r} must be positive")
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        return ("final",)
+
+    def fit(self, job: NetworkJob) -> NetworkOutcome:
+        layer = _head_of(job)
+        raw = [
+            backbone_features(job.module, job.head or "", rows, job.device, self.one_by_one).numpy()
+            for rows in (job.public_inputs, job.inputs)
+            if rows is not None
+        ]
+        scale = self._scale(raw[0] if job.public else None)
+        intercept = layer.bias is not None
+        rows = [bounded_rows(part / scale, 1.0, intercept=intercept) for part in raw]
+        features = torch.from_numpy(np.concatenate(rows))
+        convex = self._convex(job, features)
+        center = _public_center(convex)
+        counted, meter = metered(replace(convex, center=center))
+        found = Residual(self.tolerance).fit(counted)
+        flops = meter.flops + len(features) * forward_flops(job.module, job.inputs)
+        public = {FEATURES: features, "scale": torch.tensor(scale).double(), "center": center}
+        return self._outcome(job, found, public, flops)
+
+    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        kept = {name: before.secret[name] for name in KEPT}
+        counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
+        carried = {name: before.secret[name] for name in CARRIED}
+        found = Residual(self.tolerance).forget(
+            counted, Outcome(carried["theta"], None, None, secret=carried)
+        )
+        return self._outcome(job, found, kept, meter.flops)
+
+    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        """The head solved from the public one within a warm start's budget; features are there."""
+        kept = {name: before.secret[name] for name in KEPT}
+        convex = self._convex(job, kept[FEATURES], kept["center"])
+        nothing = Outcome(kept["center"], None, None)
+        found = placebo(Residual(self.tolerance), convex, nothing)
+        return self._outcome(job, found, kept, self.cost(job))
+
+    def cost(self, job: NetworkJob) -> float:
+        return nominal_cost(self._unfilled(job))
+
+    def noise_std(self, job: NetworkJob) -> float:
+        """Of the release, before the public head's share in the rounding: what a plan can say."""
+        return Residual(self.tolerance).noise(self._unfilled(job))[0]
+
+    def _unfilled(self, job: NetworkJob) -> Job:
+        """The convex problem's sizes, without its rows."""
+        layer = _head_of(job)
+        width = layer.in_features + (layer.bias is not None)
+        return self._convex(job, torch.empty(job.public + job.private, width, device="meta"))
+
+    def _scale(self, public: np.ndarray | None) -> float:
+        if self.row_norm != "public":
+            return float(self.row_norm)
+        if public is None:
+            raise InvalidInput(
+                "row_norm",
+                "without public records give a number, Head(row_norm=...): about 1.4 times the "
+                "norm that the last layer's inputs usually have, not measured on private records",
+            )
+        found = public_row_norm(public)
+        if not found > 0:
+            raise InvalidInput("public", "every public record's features are zero")
+        return found
+
+    def _convex(self, job: NetworkJob, features: Tensor, center: Tensor | None = None) -> Job:
+        """The head's own problem: public rows first, everything frozen already computed."""
+        loss, targets = self._loss_and_targets(job)
+        none_left = torch.zeros(job.public, dtype=torch.int64)
+        return Job(
+            loss=loss,
+            features=features,
+            targets=targets,
+            keep=torch.cat([none_left == 0, job.keep]),
+            left=torch.cat([none_left, job.left]),
+            keys=torch.cat([none_left, job.keys]),
+            public=job.public,
+            private=job.private,
+            target=job.target,
+            observer=job.observer,
+            seed=job.seed,
+            center=center,
+        )
+
+    def _loss_and_targets(self, job: NetworkJob) -> tuple[LinearLoss, Tensor]:
+        """Raises: InvalidInput: a loss that is not convex in the last layer, or unknown."""
+        outputs = _head_of(job).out_features
+        parts = [t for t in (job.public_targets, job.targets) if t is not None]
+        kind = _kind(job.loss)
+        if kind == "cross_entropy":
+            return Softmax(outputs, self.l2), torch.cat([_labels(t, outputs) for t in parts])
+        if outputs != 1:
+            raise InvalidInput("head", f"{kind} with {outputs} outputs; 1 is needed")
+        flat = torch.cat([_column(t) for t in parts])
+        if kind == "binary_cross_entropy_with_logits":
+            if not bool(((flat == 0) | (flat == 1)).all()):
+                raise InvalidInput("targets", "must be 0 or 1 for a binary loss")
+            return Logistic(self.l2), flat
+        return Squared(self.l2, target_norm=self._target_norm(job)), flat.double()
+
+    def _target_norm(self, job: NetworkJob) -> float:
+        if self.target_norm != "public":
+            return float(self.target_norm)
+        if job.public_targets is None:
+            raise InvalidInput("target_norm", "without public records give Head(target_norm=...)")
+        return max(float(job.public_targets.abs().max()), 1e-12)
+
+    def _outcome(
+        self, job: NetworkJob, found: Outcome, kept: dict[str, Tensor], flops: float
+    ) -> NetworkOutcome:
+        return NetworkOutcome(
+            state_of(job.module) | _written(job, found.theta, float(kept["scale"])),
+            found.assumptions,
+            found.history,
+            flops=flops,
+            declared=(*found.declared, *_declared(job)) if found.declared else (),
+            comparator=found.comparator,
+            noise_free=found.noise_free,
+            secret={**found.secret, **kept},
+        )
+
+
+def _public_center(convex: Job) -> Tensor:
+    """About the minimiser of the public records alone at a hundredth of the ridge; 0 without any.
+
+    Any function of public records would do: nothing of it ever has to be forgotten.
+    """
+    weak: Any = replace(convex.loss, l2=convex.loss.l2 / 100)  # pyright: ignore[reportArgumentType]
+    public = slice(0, convex.public)
+    alone = replace(
+        convex,
+        loss=weak,
+        features=convex.features[public],
+        targets=convex.targets[public],
+        keep=convex.keep[public],
+        private=0,
+    )
+    if not convex.public:
+        return convex.origin
+    return within_budget(alone, tolerance=1e-6, passes=PUBLIC_PASSES)
+
+
+def _head_of(job: NetworkJob) -> nn.Linear:
+    layer = last_linear(job.module, job.head)
+    refuse_tied_head(job.module, job.head or "")
+    return layer
+
+
+def _written(job: NetworkJob, theta: Tensor, scale: float) -> dict[str, Tensor]:
+    """theta as the module's own parameters: a scaling by public numbers."""
+    layer = _head_of(job)
+    if layer.bias is None:
+        return {f"{job.head}.weight": theta / scale}
+    # The intercept feature, as `bounded_rows` makes it in the features' precision.
+    single = layer.weight.dtype != torch.float64
+    blank = np.zeros((1, layer.in_features), dtype=np.float32 if single else np.float64)
+    intercept = float(bounded_rows(blank, 1.0)[0, -1])
+    return {
+        f"{job.head}.weight": theta[:, :-1] / scale,
+        f"{job.head}.bias": theta[:, -1] * intercept,
+    }
+
+
+def _declared(job: NetworkJob) -> tuple[str, ...]:
+    return (
+        f"declared by the user, not checked: no layer but {job.head!r}, and nothing that prepared "
+        "the inputs (vocabulary, scaler, tokeniser), ever saw a private record",
+        f"the model is the frozen backbone and layer {job.head!r}: the draw, scaled by public "
+        "numbers and cast to the model's precision, which is post-processing",
+        "features are computed once, in eval mode, by row number; the comparator's table has the "
+        "forgotten records blanked in place; that a record's features do not depend on the others "
+        "was tried on every batch, not proven",
+        "retained as secret state: the features of retained records; those of forgotten ones are "
+        "zeroed",
+    )
+
+
+def _kind(loss: object) -> str:
+    """The loss's functional name.
+
+    Raises:
+        InvalidInput: another loss, or options that change it.
+    """
+    known = {
+        "cross_entropy": (nn.CrossEntropyLoss, functional.cross_entropy),
+        "binary_cross_entropy_with_logits": (
+            nn.BCEWithLogitsLoss,
+            functional.binary_cross_entropy_with_logits,
+        ),
+        "mse_loss": (nn.MSELoss, functional.mse_loss),
+    }
+    for name, (made, function) in known.items():
+        if loss is function:
+            return name
+        if type(loss) is made:
+            return _without_options(name, loss)
+    raise InvalidInput(
+        "loss",
+        f"{getattr(loss, '__name__', type(loss).__name__)}: strategy 'head' knows cross_entropy, "
+        "binary_cross_entropy_with_logits and mse_loss, which are convex in the last layer; "
+        "use strategy='retrain' for others",
+    )
+
+
+def _without_options(name: str, loss: object) -> str:
+    defaults = {
+        "weight": None, "pos_weight": None, "label_smoothing": 0.0, "reduction": "mean",
+        "ignore_index": -100,
+    }  # fmt: skip
+    for option, default in defaults.items():
+        if getattr(loss, option, default) != default:
+            raise InvalidInput("loss", f"{name} with {option} is not certified; leave it out")
+    return name
+
+
+def _labels(targets: Tensor, outputs: int) -> Tensor:
+    whole = not targets.is_floating_point() and targets.ndim == 1
+    if not whole or bool(((targets < 0) | (targets >= outputs)).any()):
+        raise InvalidInput("targets", f"must be whole numbers from 0 to {outputs - 1}")
+    return targets.long()
+
+
+def _column(targets: Tensor) -> Tensor:
+    if targets.numel() != len(targets):
+        raise InvalidInput("targets", f"one number for each record, not {tuple(targets.shape)}")
+    return targets.reshape(-1)

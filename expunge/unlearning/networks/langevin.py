@@ -1,0 +1,367 @@
+"""`langevin` on all parameters of a network: the paper's PNGD, every record's gradient clipped.
+
+    learn     T noisy steps on all records, from a start that no private record touched
+    unlearn   K noisy steps on what remains
+
+Only these private steps count: whatever public records made of the start is common to both chains
+(THEORY 5.4). Without a smoothness constant the accountant has the clipped regime, c = |1 - eta lam|
+and s = 2 eta C in every step, unlearning included; with one that the user declares it may take the
+nonconvex line, c = |1 - eta lam| + eta Lg and s = 2 eta C n_f/n, in any step (THEORY 2.4). Networks
+are seldom certified by either; the certificate says "vacuous" where they are not.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from torch import Tensor
+
+from expunge.accounting.account import Account, account
+from expunge.accounting.calibration import EpsilonDelta, Observer, Setting, smallest_sigma
+from expunge.accounting.history import History, Phase
+from expunge.accounting.search import first_where
+from expunge.core import release
+from expunge.unlearning.job import Job, NoCertificate
+from expunge.unlearning.networks.clipped_gradients import (
+    MEMORY,
+    clipped_gradients,
+    sum_rounding,
+)
+from expunge.unlearning.networks.flops import training_flops
+from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.noisy_descent import (
+    Around,
+    Descent,
+    Place,
+    best_epsilon,
+    foreseen_words,
+    rows_of,
+)
+from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
+from expunge.unlearning.schemes import FullBatch, Scheme
+
+__all__ = ["NetworkLangevin"]
+
+MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
+TRUSTED = ("shift", "contraction")
+
+
+@dataclass(frozen=True)
+class NetworkLangevin:
+    """Args:
+    learn_steps: T.
+    unlearn_steps: K; None takes the fewest that meet the target and refuses where none do. A
+        number is run whatever it certifies, and the certificate says what that is.
+    sigma: The paper's sigma; None takes the least that honours `capacity`.
+    step_size: eta.
+    clip: C, of every record's gradient, public ones too.
+    weight_decay: lambda, towards the center.
+    radius: R of the ball around the center that every step projects onto; None for none.
+    around: The center: "start", the public start, or "zero".
+    smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked.
+    gradient_error: With it: a bound on the arithmetic error of a record's computed gradient.
+    capacity: Share of the private records that may be forgotten in all.
+    scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
+    memory: Bytes for one chunk's per-record gradients.
+    """
+
+    learn_steps: int = 20
+    unlearn_steps: int | None = None
+    sigma: float | None = None
+    step_size: float = 0.5
+    clip: float = 1.0
+    weight_decay: float = 0.0
+    radius: float | None = None
+    around: Around = "start"
+    smoothness: float | None = None
+    gradient_error: float | None = None
+    capacity: float = 0.1
+    scheme: Scheme = field(default_factory=FullBatch)
+    memory: int = MEMORY
+    name = "langevin"
+
+    def __post_init__(self) -> None:
+        if self.learn_steps < 1 or (self.unlearn_steps is not None and self.unlearn_steps < 1):
+            raise ValueError("learn_steps and unlearn_steps: must be at least 1")
+        if self.sigma is not None and not 0 < self.sigma < math.inf:
+            raise ValueError(f"sigma: {self.sigma} must be positive and finite")
+        if not 0 < self.capacity <= 1:
+            raise ValueError(f"capacity: {self.capacity} must be in (0, 1]")
+        if (self.smoothness is None) != (self.gradient_error is None):
+            raise ValueError(
+                "smoothness and gradient_error: declare both, or neither; a smooth map counts "
+                "only as far as it is computed"
+            )
+        if self.gradient_error is not None and not 0 <= self.gradient_error < math.inf:
+            raise ValueError(f"gradient_error: {self.gradient_error} must not be negative")
+        Descent(self.step_size, self.clip, self.weight_decay, self.radius, self.smoothness)
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        return ("final", "all")
+
+    def fit(self, job: NetworkJob) -> NetworkOutcome:
+        run = _Run.of(self, job)
+        sigma = self._chosen_sigma(run)
+        return run.advanced(run.place.beginning, self.learn_steps, sigma, f"fit {job.request}")
+
+    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        run = _Run.of(self, job, before)
+        sigma, steps = run.past[0].sigma, self._steps(run)
+        stream = f"request {job.request}"
+        found = run.advanced(before.secret["weights"], steps, sigma, stream)
+        return run.checked(found, strict=self.unlearn_steps is None)
+
+    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        """The request's own steps from the start, which never saw a private record."""
+        run = _Run.of(self, job, before)
+        sigma, steps = run.past[0].sigma, self._steps(run)
+        found = run.advanced(run.place.beginning, steps, sigma, f"placebo {job.request}")
+        assumptions, history = exact_records(job)
+        return replace(
+            found,
+            assumptions=assumptions,
+            history=history,
+            rounds=(),
+            comparator="the same procedure: it starts where no private record was seen",
+            declared=(*job.experiment_only, PUBLIC_START),
+            secret={},
+        )
+
+    def cost(self, job: NetworkJob) -> float:
+        run = self._planned(job, max(job.forgotten, self._capacity(job)))
+        try:
+            steps = self._steps(run)
+        except NoCertificate:
+            steps = self.learn_steps  # retraining's
+        return steps * self._rows_of_a_step(job) * training_flops(job.module, job.inputs)
+
+    def foreseen(self, job: NetworkJob, forget: int) -> Account:
+        """What the certificate of a first request for so many records would say; counts only.
+
+        Learning is taken as full batches: which batch the records will be in is not known before.
+        """
+        run = self._planned(job, forget)
+        try:
+            steps = self._steps(run)
+        except NoCertificate:
+            steps = self.learn_steps
+        history = run.history(run.phases(steps, run.past[0].sigma))
+        return account(run.descent.assumptions, history, delta=job.target.delta)
+
+    def _planned(self, job: NetworkJob, forget: int) -> "_Run":
+        """A run that has learned, and of whose records so many are to go."""
+        run = _Run.of(self, job)
+        rows = job.public + job.private
+        learned = run.descent.phases(
+            job,
+            run.place.dimension,
+            steps=self.learn_steps,
+            sigma=self._chosen_sigma(run),
+            reach=float(run.place.beginning.norm()),
+        )
+        gone = min(forget, rows - 1)
+        past = [replace(phase, samples=rows, forgotten=gone) for phase in learned]
+        past[-1] = replace(past[-1], released=job.observer == "all")
+        return replace(run, past=tuple(past), rounds=(0,) * len(past))
+
+    def _capacity(self, job: NetworkJob) -> int:
+        return max(1, math.ceil(self.capacity * job.private))
+
+    def _chosen_sigma(self, run: "_Run") -> float:
+        """Raises: Refused: no noise suffices."""
+        if self.sigma is not None:
+            return self.sigma
+        job = run.job
+        setting = self._setting(run, self._capacity(job))
+        target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
+        last = self.unlearn_steps or max(1, self.learn_steps // 10)
+        steps = 0 if job.observer == "all" else last
+        sigma = smallest_sigma(setting, target, unlearn_steps=steps)
+        if self.radius is None or not steps:
+            return sigma
+        by_ball = smallest_sigma(setting, target, unlearn_steps=steps, bound="contraction")
+        return min(sigma, by_ball)
+
+    def _setting(self, run: "_Run", forget: int) -> Setting:
+        job = run.job
+        return Setting(
+            run.descent.assumptions,
+            private=job.private,
+            public=job.public,
+            forget=min(forget, job.private + job.public - 1),
+            step_size=self.step_size,
+            learn_steps=self.learn_steps,
+            normaliser=self.scheme.normaliser,
+            observer=job.observer,
+        )
+
+    def _steps(self, run: "_Run") -> int:
+        if self.unlearn_steps is not None:
+            return self.unlearn_steps
+        return 1 if run.job.observer == "all" else run.steps_needed(max(1, self.learn_steps - 1))
+
+    def _rows_of_a_step(self, job: NetworkJob) -> float:
+        batches = getattr(self.scheme, "batches", 1)
+        return job.retained * getattr(self.scheme, "rate", 1.0) / batches
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A strategy on a job: what steps do, and what has been done so far."""
+
+    strategy: NetworkLangevin
+    job: NetworkJob
+    rows: Job
+    place: Place
+    descent: Descent
+    past: tuple[Phase, ...]
+    rounds: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, strategy: NetworkLangevin, job: NetworkJob, before: NetworkOutcome | None = None
+    ) -> "_Run":
+        place, rows, load = Place.of(job, strategy.around), rows_of(job), strategy.scheme.load
+        rounding = sum_rounding(
+            rows=job.public + job.private,
+            parameters=place.dimension,
+            clip=strategy.clip,
+            divisor=(job.public + job.private) / load,
+            memory=strategy.memory,
+        )
+        descent = Descent(
+            step_size=strategy.step_size,
+            clip=strategy.clip,
+            weight_decay=strategy.weight_decay,
+            radius=strategy.radius,
+            smoothness=strategy.smoothness,
+            gradient_rounding=rounding + (strategy.gradient_error or 0.0) * load,
+            load=load,
+        )
+        past, rounds = (), ()
+        if before is not None:
+            past, rounds = _since_deleted(rows, strategy.scheme, before), before.rounds
+        return cls(strategy, job, rows, place, descent, past, rounds)
+
+    @property
+    def done(self) -> int:
+        """Steps so far."""
+        return sum(phase.steps for phase in self.past)
+
+    def history(self, phases: Sequence[Phase]) -> History:
+        fixed = self.strategy.scheme.normaliser == "fixed"
+        count = self.job.public + self.job.private if fixed else None
+        return History((*self.past, *phases), self.strategy.scheme.normaliser, count)
+
+    def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> NetworkOutcome:
+        """So many further steps, and what they were."""
+        gradient = partial(self._gradient, steps)
+        moved = self.descent.run(
+            self.job, gradient, offset, steps=steps, sigma=sigma, stream=stream
+        )
+        phases = self.phases(steps, sigma)
+        phases[-1] = replace(phases[-1], released=self.job.observer == "all")
+        rows = self.strategy._rows_of_a_step(self.job)
+        return NetworkOutcome(
+            self.place.state(moved),
+            self.descent.assumptions,
+            self.history(phases),
+            flops=steps * rows * training_flops(self.job.module, self.job.inputs),
+            declared=(
+                *self.job.experiment_only,
+                PUBLIC_START,
+                "all parameters, each record's gradient clipped before it is summed; the network "
+                "ran in evaluation mode (no dropout), without momentum",
+                *self._declared_smooth(),
+            ),
+            rounds=(*self.rounds, *(self.job.request,) * len(phases)),
+            secret={"weights": moved},
+        )
+
+    def checked(self, found: NetworkOutcome, *, strict: bool) -> NetworkOutcome:
+        """The outcome, with the word where it misses the target.
+
+        Raises:
+            NoCertificate: it misses the target and the number of steps was ours to choose.
+        """
+        assert found.history is not None
+        assert found.assumptions is not None
+        target = self.job.target
+        release.check_sampler(self.place.dimension, target.level, target.delta)
+        judged = account(found.assumptions, found.history, delta=target.delta)
+        words = foreseen_words(judged, target.level)
+        if words and strict:
+            raise NoCertificate(f"{words[0]}; retrain, or fit with more sigma or capacity")
+        return replace(found, declared=(*found.declared, *words))
+
+    def steps_needed(self, most: int) -> int:
+        """The fewest unlearning steps, from one to `most`, that meet the target.
+
+        Raises:
+            NoCertificate: `most` are not enough, so that retraining is no slower.
+        """
+        target, sigma = self.job.target, self.past[0].sigma
+        assumptions = self.descent.assumptions
+
+        def met(extra: int) -> bool:
+            history = self.history(self.phases(1 + extra, sigma))
+            return best_epsilon(assumptions, history, target.delta, TRUSTED) <= target.level
+
+        # Clipped steps may add more than their noise hides: one step is tried on its own.
+        extra = 0 if met(0) else first_where(met, most - 1)
+        if not met(extra):
+            raise NoCertificate(
+                f"{most} unlearning steps do not meet the target; retraining takes as many: use "
+                "strategy='retrain' for this request, or fit with a larger sigma or capacity"
+            )
+        return 1 + extra
+
+    def phases(self, steps: int, sigma: float) -> list[Phase]:
+        """So many steps from here, as the accountant sees them."""
+        start = float(self.place.beginning.norm())
+        reach = self.descent.farthest(self.place.dimension, sigma, start, self.done)
+        bare = self.descent.phases(
+            self.job, self.place.dimension, steps=steps, sigma=sigma, reach=reach
+        )
+        found, first_step = [], self.done
+        for phase in bare:
+            scheme = self.strategy.scheme
+            found.append(scheme.record(phase, self.rows, self.rows.keep, first_step))
+            first_step += phase.steps
+        return found
+
+    def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
+        """At step `index` of so many; the last is a phase of its own, where cycles restart."""
+        strategy, in_phase = self.strategy, 0 if index == steps - 1 else index
+        chosen = strategy.scheme.objective(self.rows, self.done + index, in_phase)
+        assert chosen.keep is not None
+        return clipped_gradients(
+            self.place.network,
+            self.place.center + offset,
+            self.job.batch,
+            chosen.keep.nonzero()[:, 0],
+            clip=strategy.clip,
+            divisor=chosen.nbar,
+            memory=strategy.memory,
+        )
+
+    def _declared_smooth(self) -> tuple[str, ...]:
+        if self.strategy.smoothness is None:
+            return ()
+        return (
+            "declared, not checked: smoothness of every record's gradient, and gradient_error "
+            f"{self.strategy.gradient_error:g}, which the rounding of every step contains",
+        )
+
+
+def _since_deleted(rows: Job, scheme: Scheme, before: NetworkOutcome) -> tuple[Phase, ...]:
+    """The phases so far, each with what has been deleted from it by now."""
+    assert before.history is not None
+    phases, first_step = [], 0
+    for phase, request in zip(before.history.phases, before.rounds, strict=True):
+        present = (rows.left == 0) | (rows.left > request)
+        phases.append(scheme.record(phase, rows, present, first_step))
+        first_step += phase.steps
+    return tuple(phases)

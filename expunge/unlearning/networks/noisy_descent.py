@@ -1,0 +1,263 @@
+"""Noisy steps on all parameters of a network, seen from a public center.
+
+    v <- Proj_R( v - eta (g(v) + lam v) + N(0, 2 eta sigma^2 I) ),  ||g|| <= C,  v = theta - center
+
+Paper: [alg:pngd_training], [alg:langevin_unlearning], with clipped gradients (THEORY 2.4). v is
+float64; g may be computed in any precision, because the clipped regime asks for nothing but its
+length. Plain steps only: there is no momentum and no adaptive optimiser, whose state the bounds do
+not know. Every step draws noise of its own; the last before a release is exact (`core/release`).
+"""
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.account import Account
+from expunge.accounting.assumptions import Assumptions, Mark
+from expunge.accounting.bounds import BOUNDS
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.history import History, Phase
+from expunge.accounting.refusal import Refused
+from expunge.core import release
+from expunge.core.projection import l2_ball, whole_space
+from expunge.core.randomness import NORMAL_ERROR, normal_source
+from expunge.losses import Logistic
+from expunge.losses.objective import UNIT
+from expunge.sampling import pngd
+from expunge.sampling.batches import keys_of
+from expunge.sampling.networks import Network
+from expunge.sampling.recurrent import LSTMClassifier, Recurrent
+from expunge.unlearning.job import Job, NoCertificate
+from expunge.unlearning.networks.checks import refuse_mixing
+from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.networks.weights import with_state
+
+__all__ = [
+    "Around",
+    "Descent",
+    "Place",
+    "best_epsilon",
+    "foreseen_words",
+    "in_one_vector",
+    "rows_of",
+]
+
+Around = Literal["start", "zero"]
+Gradient = Callable[[Tensor, int], Tensor]  # (offset, step of this run) -> at most C long
+LARGEST_NORMAL = 12.0  # of one coordinate, by the way it is drawn
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What every noisy step is; public constants only.
+
+    Args:
+        step_size: eta.
+        clip: C.
+        weight_decay: lambda, towards the center.
+        radius: R of the ball around the center that every step projects onto; None for none.
+        smoothness: Lg, of every record's gradient; declared by the user, None for none.
+        gradient_rounding: A bound on the arithmetic error of g, where smoothness is used, and of
+            its length, otherwise.
+        load: The most that the weights of a step's clipped gradients add up to.
+    """
+
+    step_size: float
+    clip: float
+    weight_decay: float = 0.0
+    radius: float | None = None
+    smoothness: float | None = None
+    gradient_rounding: float = 0.0
+    load: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("step_size", "clip", "radius", "smoothness"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name}: {value} must be positive and finite")
+        if not 0 <= self.weight_decay * self.step_size <= 1:
+            raise ValueError(
+                f"weight_decay: {self.weight_decay} must be from 0 to 1/step_size = "
+                f"{1 / self.step_size:g}"
+            )
+
+    @property
+    def assumptions(self) -> Assumptions:
+        marks: dict[str, Mark] = dict.fromkeys(("clip", "weight_decay", "radius"), "enforced")
+        smoothness = None if self.smoothness is None else self.smoothness + self.weight_decay
+        return Assumptions(
+            clip=self.clip,
+            smoothness=smoothness,
+            weight_decay=self.weight_decay,
+            radius=self.radius,
+            marks={**marks, "smoothness": "assumed"},
+        )
+
+    def run(
+        self,
+        job: NetworkJob,
+        gradient: Gradient,
+        offset: Tensor,
+        *,
+        steps: int,
+        sigma: float,
+        stream: str,
+    ) -> Tensor:
+        """The offset after so many steps, the last of them with exact noise.
+
+        Raises:
+            NoCertificate: values that are not finite.
+        """
+        project = whole_space if self.radius is None else l2_ball(self.radius)
+
+        def steepest(stacked: Tensor, index: int) -> Tensor:
+            return (gradient(stacked[0], index) + self.weight_decay * stacked[0])[None]
+
+        kernel = pngd.build(steepest, step_size=self.step_size, sigma=sigma, project=project)
+        normal = normal_source(job.seed, stream)
+        stacked = offset[None]
+        for index in range(steps - 1):
+            stacked = _finite(kernel.step(stacked, index, normal))
+        if job.seed is not None:
+            return _finite(kernel.step(stacked, steps - 1, normal))[0]
+        center = _finite(kernel.mean(stacked, steps - 1))
+        noise_std = math.sqrt(2 * self.step_size) * sigma
+        drawn = release.draw(center.numpy(), noise_std, grid_of(job, noise_std, center.numel()))
+        return project(torch.from_numpy(drawn))[0]
+
+    def phases(
+        self, job: NetworkJob, dimension: int, *, steps: int, sigma: float, reach: float
+    ) -> list[Phase]:
+        """`steps` noisy steps, the last of them, whose noise is exact, a phase of its own.
+
+        Args:
+            reach: A bound on the offset's norm before the first of them.
+        """
+        noise_std = math.sqrt(2 * self.step_size) * sigma
+        farthest = self.farthest(dimension, sigma, reach, steps)
+        bare = Phase(
+            steps,
+            self.step_size,
+            sigma,
+            max(1, job.retained),
+            rounding=self._rounding(dimension, sigma, farthest),
+        )
+        exact = release.rounding_of(grid_of(job, noise_std, dimension), dimension)
+        last = replace(bare, steps=1, rounding=bare.rounding + exact)
+        return [last] if steps == 1 else [replace(bare, steps=steps - 1), last]
+
+    def farthest(self, dimension: int, sigma: float, reach: float, steps: int) -> float:
+        """A bound on the norm that so many steps can reach before their projection."""
+        noise_std = math.sqrt(2 * self.step_size) * sigma
+        each = self.step_size * self.clip * self.load + LARGEST_NORMAL * noise_std * math.sqrt(
+            dimension
+        )
+        if self.radius is not None:
+            return max(self.radius, reach) + each
+        return reach + steps * each
+
+    def _rounding(self, dimension: int, sigma: float, farthest: float) -> float:
+        """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
+        noise_std = math.sqrt(2 * self.step_size) * sigma
+        noise = noise_std * math.sqrt(dimension) * NORMAL_ERROR
+        operations = 16 if self.radius is None else 2 * (dimension + 16)
+        own = operations * UNIT * farthest
+        return (self.step_size * self.gradient_rounding + own + noise) * (1 + 1e-6)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The network on its device, and the center in one vector."""
+
+    network: Network
+    center: Tensor  # (parameters,) float64
+    beginning: Tensor  # where training begins, as an offset from the center
+
+    @classmethod
+    def of(cls, job: NetworkJob, around: Around) -> "Place":
+        """Raises: InvalidInput: a layer mixes records; it is named."""
+        if around not in get_args(Around):
+            raise ValueError(f"around: {around!r} must be 'start' or 'zero'")
+        refuse_mixing(job.module)
+        module = with_state(job.module, job.start, job.device).eval().requires_grad_(True)
+        kind = Recurrent if isinstance(module, LSTMClassifier) else Network
+        start = in_one_vector(dict(module.named_parameters()))
+        center = start if around == "start" else torch.zeros_like(start)
+        loss = copy.deepcopy(job.loss)  # whatever it remembers is of this run's records
+        return cls(kind(module, loss), center, start - center)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.center)
+
+    def offset_of(self, state: dict[str, Tensor]) -> Tensor:
+        names = self.network.shapes
+        return in_one_vector({name: state[name] for name in names}) - self.center
+
+    def state(self, offset: Tensor) -> dict[str, Tensor]:
+        """Parameters by name in the module's own precision, on the CPU."""
+        own = dict(self.network.module.named_parameters())
+        named = self.network.split(self.center + offset)
+        return {name: part.to(own[name].dtype).clone() for name, part in named.items()}
+
+
+def in_one_vector(named: dict[str, Tensor]) -> Tensor:
+    """(parameters,) float64 on the CPU."""
+    return torch.cat([part.detach().double().cpu().flatten() for part in named.values()])
+
+
+def rows_of(job: NetworkJob) -> Job:
+    """The records as batch schemes know them: who is there, in which batch; no features."""
+    rows = job.public + job.private
+    public = torch.ones(job.public, dtype=torch.bool)
+    return Job(
+        loss=Logistic(l2=1.0),  # schemes never ask it
+        features=torch.empty(rows, 0),
+        targets=torch.empty(rows),
+        keep=torch.cat([public, job.keep]),
+        left=torch.cat([torch.zeros(job.public, dtype=job.left.dtype), job.left]),
+        keys=torch.cat([keys_of(("public", i) for i in range(job.public)), job.keys]),
+        public=job.public,
+        private=job.private,
+        target=job.target,
+        observer=job.observer,
+        seed=job.seed,
+    )
+
+
+def grid_of(job: NetworkJob, noise_std: float, dimension: int) -> float:
+    mu = min(0.1, gdp_for_epsilon(job.target.level, job.target.delta))
+    return release.grid_for(std=noise_std, mu=mu, dimension=dimension)
+
+
+def best_epsilon(
+    assumptions: Assumptions, history: History, delta: float, names: Sequence[str]
+) -> float:
+    """The least epsilon of these bounds; infinite where none answers."""
+    found = [math.inf]
+    for name in names:
+        try:
+            found.append(BOUNDS[name](assumptions, history).epsilon(delta))
+        except (Refused, ArithmeticError):
+            continue
+    return min(found)
+
+
+def foreseen_words(judged: Account, target: float) -> tuple[str, ...]:
+    """What a plan or a certificate says when the target is missed."""
+    if judged.vacuous:
+        return ("vacuous: the history of noisy steps supports no claim that means anything",)
+    if judged.epsilon is not None and judged.epsilon > target:
+        return (f"misses the target: epsilon {judged.epsilon:.4g} is above {target:g}",)
+    return ()
+
+
+def _finite(stacked: Tensor) -> Tensor:
+    if not torch.isfinite(stacked).all():
+        raise NoCertificate("a step produced values that are not finite; nothing was changed")
+    return stacked

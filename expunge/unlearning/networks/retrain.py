@@ -1,0 +1,139 @@
+"""`retrain`: the whole network on what remains. Exact, epsilon = 0; `epochs` is the cost dial.
+
+The new parameters are a function of the retained records, of a start that no private record ever
+touched, and of fresh randomness. In the accountant it is the identity map from distance 0.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.calibration import Observer
+from expunge.accounting.history import History, Phase
+from expunge.accounting.refusal import InvalidInput
+from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
+from expunge.unlearning.networks.weights import state_of, with_state
+
+__all__ = ["RetrainNetwork", "exact_records", "fresh_state"]
+
+PUBLIC_START = (
+    "declared by the user, not checked: the parameters that training starts from never saw a "
+    "private record"
+)
+KEPT = (
+    "declared by the user, not checked: the buffers {}, which no layer draws anew, never saw a "
+    "private record"
+)
+
+
+@dataclass(frozen=True)
+class RetrainNetwork:
+    """Args:
+    start: "public" begins at the model as it was handed over, which the user declares never saw
+        private records; "scratch" draws every layer's initial values anew.
+    training: Epochs, step size, batches, optimiser.
+    """
+
+    start: Literal["public", "scratch"] = "public"
+    training: Training = field(default_factory=lambda: Training(epochs=20))
+    name = "retrain"
+
+    def __post_init__(self) -> None:
+        if self.start not in ("public", "scratch"):
+            raise ValueError(f"start: {self.start!r} must be 'public' or 'scratch'")
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        return ("final",)
+
+    def fit(self, job: NetworkJob) -> NetworkOutcome:
+        start, declared = job.start, (PUBLIC_START,)
+        if self.start == "scratch":
+            start, kept = fresh_state(job)
+            declared = (KEPT.format(", ".join(kept)),) if kept else ()
+        assumptions, history = exact_records(job)
+        return NetworkOutcome(
+            trained(job, start, self.training, "retrain"),
+            assumptions,
+            history,
+            flops=self.cost(job),
+            comparator="the same network: it is trained anew on the records without any "
+            "forgotten one",
+            noise_free=True,
+            declared=(
+                *job.experiment_only,
+                "retrained on the retained records, epochs fixed in advance; the phase stands for "
+                "it: the identity map from distance 0",
+                *declared,
+            ),
+        )
+
+    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        return self.fit(job)
+
+    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+        """Retraining carries nothing over, so it is its own placebo."""
+        return self.fit(job)
+
+    def cost(self, job: NetworkJob) -> float:
+        return training_cost(job, self.training)
+
+
+def exact_records(job: NetworkJob) -> tuple[Assumptions, History]:
+    """An exact deletion as the accountant sees it: nothing to tell apart."""
+    names = ("strong_convexity", "smoothness", "lipschitz", "initial_distance")
+    assumptions = Assumptions(
+        strong_convexity=0.0,
+        smoothness=0.0,
+        lipschitz=1.0,  # any bound is true of the identity map, whose gradient is 0
+        marks=dict.fromkeys(names, "enforced"),
+    )
+    return assumptions, History((Phase(1, 0.5, 0.0, max(1, job.retained)),))
+
+
+def fresh_state(job: NetworkJob) -> tuple[dict[str, Tensor], list[str]]:
+    """Initial values as each layer draws them, and the buffers that none does.
+
+    Everything is spoiled first: what a layer leaves as it was would come from the model in hand.
+
+    Raises:
+        InvalidInput: a parameter is not drawn anew; its layer is named.
+    """
+    module = with_state(job.module, {})
+    with torch.no_grad():
+        for value in (*module.parameters(), *module.buffers()):
+            value.fill_(_spoilt(value))
+    with drawing(job, "initial values"):
+        for _, layer in module.named_modules():
+            reset = getattr(layer, "reset_parameters", None) or getattr(
+                layer, "_reset_parameters", None
+            )
+            if reset is not None:
+                reset()
+    for name, value in module.named_parameters():
+        if _is_spoilt(value):
+            raise InvalidInput(
+                "model",
+                f"no layer's reset_parameters() draws {name!r} anew; add it, or start='public'",
+            )
+    kept = [name for name, value in module.named_buffers() if _is_spoilt(value)]
+    given = dict(job.module.named_buffers())
+    return state_of(module) | {name: given[name].detach().cpu().clone() for name in kept}, kept
+
+
+def _spoilt(value: Tensor) -> float | int:
+    if value.is_floating_point() or value.is_complex():
+        return math.nan
+    return 1 if value.dtype == torch.bool else torch.iinfo(value.dtype).max
+
+
+def _is_spoilt(value: Tensor) -> bool:
+    """Whether any of it was left as it was; of booleans nothing can be told."""
+    if value.is_floating_point() or value.is_complex():
+        return bool(value.isnan().any())
+    return value.dtype == torch.bool or bool((value == torch.iinfo(value.dtype).max).any())

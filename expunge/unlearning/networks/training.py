@@ -1,0 +1,118 @@
+"""Clean training of a whole network on what remains: fine-tuning, retraining, comparisons.
+
+A function of the rows present, the starting parameters, settings fixed in advance and fresh
+randomness. Optimiser, momentum, batch statistics and dropout are free here, because nothing of it
+is certified step by step: the rows are those that everybody is allowed to keep.
+"""
+
+import copy
+import hashlib
+import math
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.networks.checks import refuse_half_precision
+from expunge.unlearning.networks.flops import training_flops
+from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.networks.weights import state_of, with_state
+
+__all__ = ["Training", "drawing", "trained", "training_cost"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Args:
+    epochs: Passes over what remains; fixed in advance, a fraction of one is allowed.
+    step_size: At the first step; it falls linearly to nothing.
+    batch_size: Rows of a step.
+    optimiser: Called with (parameters, lr=step_size).
+    """
+
+    epochs: float = 1.0
+    step_size: float = 2e-3
+    batch_size: int = 64
+    optimiser: Callable[..., Optimizer] = torch.optim.Adam
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.epochs, int | float) and 0 < self.epochs < math.inf):
+            raise ValueError(
+                f"epochs: {self.epochs!r} must be a positive number fixed in advance; stopping by "
+                "what the records show is not covered"
+            )
+        if not self.step_size > 0:
+            raise ValueError(f"step_size: {self.step_size} must be positive")
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size: {self.batch_size} must be at least 1")
+
+    def steps(self, rows: int) -> int:
+        """Of a run over so many rows."""
+        return max(1, round(self.epochs * math.ceil(rows / self.batch_size)))
+
+
+def training_cost(job: NetworkJob, training: Training) -> float:
+    """Nominal FLOPs: a function of counts and settings alone."""
+    return training.epochs * job.retained * training_flops(job.module, job.inputs)
+
+
+def trained(
+    job: NetworkJob, state: dict[str, Tensor], training: Training, stream: str
+) -> dict[str, Tensor]:
+    """The state after training on the rows present.
+
+    Raises:
+        InvalidInput: half precision, which steps would lose.
+        NoCertificate: values that are not finite.
+    """
+    refuse_half_precision(job.module, "training")
+    present = job.present
+    with drawing(job, stream) as order:
+        module = with_state(job.module, state, job.device).train()
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        optimiser = training.optimiser(parameters, lr=training.step_size)
+        steps = training.steps(len(present))
+        batches = _batches(present, training.batch_size, order)
+        loss = copy.deepcopy(job.loss)  # whatever it remembers is of this run's records
+        for step in range(steps):
+            for group in optimiser.param_groups:
+                group["lr"] = training.step_size * (1 - step / steps)
+            inputs, targets = job.batch(next(batches))
+            optimiser.zero_grad()
+            loss(module(inputs), targets).backward()
+            optimiser.step()
+    found = state_of(module)
+    if not all(bool(torch.isfinite(v).all()) for v in found.values()):
+        raise NoCertificate(
+            "training produced NaN or infinity; lower step_size, or look for it in the records"
+        )
+    return found
+
+
+@contextmanager
+def drawing(job: NetworkJob, stream: str) -> Iterator[torch.Generator]:
+    """A generator for orders, and torch's own (initial values, dropout) begun afresh inside.
+
+    From the operating system, unless the job is a seeded experiment.
+    """
+    word = secrets.randbits(56)
+    if job.seed is not None:
+        word = int.from_bytes(hashlib.sha256(f"{stream} {job.seed}".encode()).digest()[:7], "big")
+    cuda = torch.device(job.device).type == "cuda"
+    with torch.random.fork_rng(devices=[torch.device(job.device)] if cuda else []):
+        torch.manual_seed(word)
+        yield torch.Generator().manual_seed(word)
+
+
+def _batches(present: Tensor, size: int, order: torch.Generator) -> Iterator[Tensor]:
+    """Fresh permutations, one after another; a last single row has no batch statistics."""
+    while True:
+        shuffled = present[torch.randperm(len(present), generator=order)]
+        for rows in shuffled.split(size):
+            if len(rows) > 1 or min(size, len(present)) == 1:
+                yield rows

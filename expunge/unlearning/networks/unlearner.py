@@ -1,0 +1,421 @@
+"""Any `nn.Module` that can forget: fit, forget(ids) -> Certificate.
+
+    unlearner = TorchUnlearner(model, nn.CrossEntropyLoss(), head="fc", epsilon=1.0, delta=1e-5)
+    unlearner.fit((X, y), public=(X_public, y_public), ids=ids, evaluate=(X_test, y_test))
+    certificate = unlearner.forget(ids_to_delete)
+
+The model is neither wrapped nor renamed: its parameters are written in place, after everything has
+succeeded. What it was when it first came to `fit` is the start that never saw private records; that
+is the user's word, and every certificate says so.
+"""
+
+import copy
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
+from expunge.accounting.calibration import EpsilonDelta, Observer
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.history import History
+from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.accounting.strategies import Strategy as Price
+from expunge.sampling.batches import keys_of
+from expunge.unlearning.choice import EXPOSED
+from expunge.unlearning.ids import id_rows, rows_to_forget
+from expunge.unlearning.issuing import issued
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.networks.clipped import BASELINES, Clipped
+from expunge.unlearning.networks.comparison import Comparison, compared
+from expunge.unlearning.networks.finetune import HeadFinetune
+from expunge.unlearning.networks.head import Head
+from expunge.unlearning.networks.job import (
+    ROWS,
+    Foreseeing,
+    NetworkJob,
+    NetworkLoss,
+    NetworkOutcome,
+    NetworkStrategy,
+)
+from expunge.unlearning.networks.langevin import NetworkLangevin
+from expunge.unlearning.networks.noisy_descent import foreseen_words
+from expunge.unlearning.networks.records import tensors_of
+from expunge.unlearning.networks.retrain import RetrainNetwork
+from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
+from expunge.unlearning.solver import NotConverged
+
+__all__ = ["NAMED", "TorchUnlearner"]
+
+NAMED: dict[str, NetworkStrategy] = {
+    s.name: s for s in (Head(), HeadFinetune(), RetrainNetwork(), NetworkLangevin(), Clipped())
+}
+# Who wrote a module: it has seen private records, and is no start for anybody else.
+_WRITERS: "WeakKeyDictionary[nn.Module, int]" = WeakKeyDictionary()
+NOT_IT = "the model is no longer the one that came to fit; fit again"
+UNTRIED = "no placebo was run: fit(..., evaluate=(inputs, targets)) tells what a certificate buys"
+
+
+class TorchUnlearner:
+    """Learning and deletion for a module.
+
+    Args:
+        model: Any module called as model(inputs); `fit` and `forget` write its parameters.
+        loss: (outputs, targets) -> the batch's mean loss.
+        head: Name of the last linear layer, for the strategies that certify it.
+        epsilon, delta: Of every certificate.
+        strategy: "head", "head+finetune", "retrain", "langevin", "clipped" or one of its kinds
+            ("gradient clipping", "model clipping", "hybrid"), or a record with its own settings.
+        observer: "final" sees only the model after deletion; "all" also holds earlier ones.
+        retraining: The yardstick: what retraining would be, here in full, in comparisons
+            cut to the request's cost.
+        released: Whether fitted models leave the house; if so a certificate for observer
+            "final" says that they are not covered.
+        random_state: None draws from the operating system; an integer makes runs repeatable
+            and every certificate EXPERIMENT ONLY.
+        device: Where the module runs.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: NetworkLoss,
+        *,
+        head: str | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        strategy: str | NetworkStrategy = "head",
+        observer: Literal["final", "all"] = "final",
+        retraining: RetrainNetwork | None = None,
+        released: bool = True,
+        random_state: int | None = None,
+        device: str = "cpu",
+    ) -> None:
+        if not 0 < epsilon <= LARGEST_MEANINGFUL_EPSILON:
+            raise InvalidInput("epsilon", f"{epsilon} must be in (0, 20]; above is vacuous")
+        if observer not in ("final", "all"):
+            raise InvalidInput("observer", f"{observer!r} must be 'final' or 'all'")
+        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+            raise InvalidInput("device", f"{device!r} is not available; use 'cpu'")
+        if not (random_state is None or isinstance(random_state, Integral)):
+            raise InvalidInput("random_state", f"{random_state!r} must be an integer or None")
+        self.model, self.loss, self.head = model, loss, head
+        self.target = EpsilonDelta(epsilon, delta)
+        self.strategy = _chosen(strategy)
+        self.observer: Observer = observer
+        self.retraining = RetrainNetwork() if retraining is None else retraining
+        self.released = released
+        self.random_state = random_state
+        self.device = device
+        if isinstance(loss, nn.Module) and any(True for _ in loss.parameters()):
+            raise InvalidInput("loss", "has parameters, which nothing here trains; move them out")
+        self._check_observer()
+        self._template: nn.Module | None = None
+        self._fitted: _Fitted | None = None
+
+    def fit(
+        self, private: Any, public: Any = None, ids: Any = None, evaluate: Any = None
+    ) -> "TorchUnlearner":
+        """Learn; nothing of an earlier fit changes before everything has succeeded.
+
+        Args:
+            private, public: (inputs, targets), or a DataLoader of a map-style dataset.
+            ids: One for each private record, in the dataset's order; row numbers by default.
+            evaluate: Held-out records, none of them private, on which every request is
+                compared with its placebo.
+        """
+        self._check_observer()
+        inputs, targets = tensors_of(private, "private")
+        known = id_rows(ids, len(inputs), offset=0)
+        others = (None, None) if public is None else tensors_of(public, "public")
+        held_out = None if evaluate is None else tensors_of(evaluate, "evaluate")
+        template = self._template
+        if template is None:
+            self._check_unseen()
+            template = copy.deepcopy(self.model).cpu().eval()
+        job = NetworkJob(
+            module=template,
+            loss=copy.deepcopy(self.loss),
+            inputs=inputs,
+            targets=targets,
+            keep=torch.ones(len(inputs), dtype=torch.bool),
+            left=torch.zeros(len(inputs), dtype=torch.int64),
+            keys=keys_of(known),
+            public_inputs=others[0],
+            public_targets=others[1],
+            target=self.target,
+            observer=self.observer,
+            seed=None if self.random_state is None else int(self.random_state),
+            device=self.device,
+            head=self.head,
+            start=state_of(template),
+        )
+        outcome = self.strategy.fit(job)
+        self._template = template
+        released_before = self._fitted is not None and self.released
+        self._install(
+            _Fitted(
+                job=job,
+                outcome=outcome,
+                earlier=_records_of(outcome),
+                ids=known,
+                held_out=held_out,
+                covered=not released_before and (self.observer == "all" or not self.released),
+                fingerprint=_digest(job),
+            )
+        )
+        return self
+
+    def forget(self, ids: Any, request: str | None = None) -> Certificate:
+        """Delete these records from the model; one id or several.
+
+        Args:
+            request: What the operator calls this request; the certificate names it.
+
+        Raises:
+            ValueError: an id that is unknown, public, repeated or already forgotten, named.
+            NoCertificate: nothing was changed; the message says why.
+        """
+        fitted = self._known()
+        rows = rows_to_forget(ids, fitted.ids, fitted.job.keep)
+        if _digest(fitted.job) != fitted.fingerprint:
+            raise NoCertificate("the stored records changed since fit; fit again")
+        if _shapes(self.model) != _shapes(fitted.job.module):
+            raise NoCertificate(NOT_IT)
+        keep, left = fitted.job.keep.clone(), fitted.job.left.clone()
+        keep[rows] = False
+        left[rows] = fitted.job.request + 1
+        job = replace(fitted.job, keep=keep, left=left)
+        if not job.retained:
+            raise ValueError("forget: no record would remain, so there is no comparator")
+        try:
+            outcome = self.strategy.forget(job, fitted.outcome)
+        except NotConverged as error:
+            raise NoCertificate(str(error)) from error
+        comparison = self._compared(job, outcome, fitted.outcome, fitted.held_out)
+        certificate = self._issued(job, outcome, fitted, comparison, request)
+        self._check_writable(job, outcome)
+        # Everything succeeded: only now does anything change.
+        job.inputs[rows] = 0
+        job.targets[rows] = 0
+        for name, tensor in outcome.secret.items():
+            if name.startswith(ROWS):
+                tensor[[job.public + row for row in rows]] = 0
+        self._install(
+            replace(
+                fitted,
+                job=job,
+                outcome=outcome,
+                earlier=_records_of(fitted.outcome),
+                certificate=certificate,
+                comparison=comparison,
+                fingerprint=_digest(job),
+            )
+        )
+        return certificate
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """Of the current model; None before the first deletion."""
+        return self._known().certificate
+
+    @property
+    def history(self) -> History | None:
+        """What the certificate is a function of; None where there is nothing to certify yet."""
+        return self._known().outcome.history
+
+    def placebo(self, evaluate: Any = None) -> Comparison:
+        """The last request beside exact deletions of the same cost.
+
+        Args:
+            evaluate: Held-out records; those of `fit` by default, where nothing is run again.
+        """
+        fitted = self._known()
+        if fitted.certificate is None:
+            raise InvalidInput("placebo", "nothing was forgotten yet")
+        if evaluate is None and fitted.comparison is not None:
+            return fitted.comparison
+        if evaluate is None:
+            raise InvalidInput("evaluate", "give held-out records (inputs, targets)")
+        # Counts of the old history with the new secrets: the old parameters are gone.
+        before = replace(fitted.outcome, **fitted.earlier)
+        held_out = tensors_of(evaluate, "evaluate")
+        found = self._compared(fitted.job, fitted.outcome, before, held_out)
+        assert found is not None
+        return found
+
+    def plan(self, forget: int) -> list[Price]:
+        """This strategy and the standard ones, priced for forgetting so many records."""
+        job = self._known().job
+        there = job.private - job.forgotten
+        if not 0 < forget <= there:
+            raise ValueError(f"forget: {forget} of {there} private records")
+        gone = job.keep.clone()
+        gone[job.keep.nonzero()[:forget, 0]] = False  # any of them: only counts matter
+        smaller = replace(job, keep=gone)
+        known = {s.name: s for s in (*NAMED.values(), self.retraining, self.strategy)}
+        rows = [self._price(smaller, one, forget) for one in known.values()]
+        return sorted(rows, key=lambda p: (p.excluded is not None, p.cost_of_retraining or 0.0))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model's weights and its certificate (`expunge.unlearning.networks.files`)."""
+        from expunge.unlearning.networks import files
+
+        files.save(self, folder)
+
+    def model_bytes(self) -> bytes:
+        """The current model's file, as the last fit or request left it."""
+        fitted = self._known()
+        return network_bytes(with_state(fitted.job.module, fitted.outcome.state))
+
+    def _known(self) -> "_Fitted":
+        if self._fitted is None:
+            raise InvalidInput("unlearner", "not fitted yet; call fit first")
+        return self._fitted
+
+    def _check_observer(self) -> None:
+        if self.observer not in self.strategy.observers:
+            raise InvalidInput(
+                "strategy", f"{self.strategy.name} is for observer 'final': {EXPOSED}"
+            )
+
+    def _check_unseen(self) -> None:
+        """The start must never have seen private records; that much can be known of it here."""
+        scratch = isinstance(self.strategy, RetrainNetwork) and self.strategy.start == "scratch"
+        if self.model in _WRITERS and _WRITERS[self.model] != id(self) and not scratch:
+            raise InvalidInput(
+                "model", "another unlearner has trained it on its private records; pass a fresh one"
+            )
+
+    def _check_writable(self, job: NetworkJob, outcome: NetworkOutcome) -> None:
+        """That the model in hand, buffers and untied layers included, becomes what is certified."""
+        whole = with_state(job.module, outcome.state)
+        trial = copy.deepcopy(self.model).cpu()
+        copy_into(trial, whole)
+        if network_bytes(trial) != network_bytes(whole):
+            raise NoCertificate(NOT_IT)
+
+    def _install(self, fitted: "_Fitted") -> None:
+        copy_into(self.model, with_state(fitted.job.module, fitted.outcome.state))
+        _WRITERS[self.model] = id(self)
+        self._fitted = fitted
+
+    def _compared(
+        self,
+        job: NetworkJob,
+        outcome: NetworkOutcome,
+        before: NetworkOutcome,
+        held_out: tuple[Tensor, Tensor] | None,
+    ) -> Comparison | None:
+        if held_out is None:
+            return None
+        return compared(job, self.strategy, outcome, before, held_out, self.retraining)
+
+    def _issued(
+        self,
+        job: NetworkJob,
+        outcome: NetworkOutcome,
+        fitted: "_Fitted",
+        comparison: Comparison | None,
+        request: str | None,
+    ) -> Certificate:
+        honoured = [] if fitted.certificate is None else fitted.certificate.requests
+        return issued(
+            outcome,
+            network_bytes(with_state(job.module, outcome.state)),
+            delta=job.target.delta,
+            strategy=self.strategy.name,
+            forgotten=job.forgotten,
+            requests=[*honoured, *([request] if request else [])],
+            covered=fitted.covered and (fitted.certificate is None or job.observer == "all"),
+            declared=(
+                "preprocessing before fit, what the loss remembers outside itself, and the choice "
+                "of all parameters, are the caller's",
+                UNTRIED if comparison is None else comparison.line,
+            ),
+        )
+
+    def _price(self, job: NetworkJob, strategy: NetworkStrategy, forget: int) -> Price:
+        bare = Price(strategy.name, None, None, None, None, None, "shift")
+        if self.observer not in strategy.observers:
+            return replace(bare, excluded=EXPOSED)
+        try:
+            cost = strategy.cost(job) / self.retraining.cost(job)
+            return replace(_promised(bare, job, strategy, forget), cost_of_retraining=cost)
+        except (InvalidInput, NoCertificate, Refused) as error:
+            return replace(bare, excluded=str(error))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """What a request changes, all at once.
+
+    Args:
+        earlier: Assumptions, history and rounds that the last request started from; its
+            parameters are not kept.
+        fingerprint: Of the stored records and the template; never published.
+    """
+
+    job: NetworkJob
+    outcome: NetworkOutcome
+    earlier: dict[str, Any]
+    ids: Mapping[Any, int]
+    held_out: tuple[Tensor, Tensor] | None
+    covered: bool
+    fingerprint: int
+    certificate: Certificate | None = None
+    comparison: Comparison | None = None
+
+
+def _chosen(strategy: str | NetworkStrategy) -> NetworkStrategy:
+    if isinstance(strategy, str):
+        known = NAMED | BASELINES
+        if strategy not in known:
+            raise InvalidInput("strategy", f"{strategy!r} is not one of {', '.join(known)}")
+        return known[strategy]
+    if not all(hasattr(strategy, verb) for verb in ("name", "fit", "forget", "placebo", "cost")):
+        raise InvalidInput("strategy", f"{strategy!r} is neither a name nor a strategy's record")
+    return strategy
+
+
+def _promised(bare: Price, job: NetworkJob, strategy: NetworkStrategy, forget: int) -> Price:
+    """What a request's certificate would say, from counts and settings alone."""
+    if isinstance(strategy, RetrainNetwork):
+        return replace(bare, epsilon=0.0, release_noise_std=0.0, guarantee="exact")
+    head = strategy.head if isinstance(strategy, HeadFinetune) else strategy
+    if isinstance(head, Head):
+        return replace(bare, epsilon=job.target.level, release_noise_std=head.noise_std(job))
+    if isinstance(head, Foreseeing):
+        judged = head.foreseen(job, forget)
+        words = foreseen_words(judged, job.target.level)
+        return replace(
+            bare,
+            epsilon=None if judged.vacuous else judged.epsilon,
+            guarantee=judged.best or "none",
+            excluded=words[0] if words else None,
+        )
+    return bare
+
+
+def _records_of(outcome: NetworkOutcome) -> dict[str, Any]:
+    return {name: getattr(outcome, name) for name in ("assumptions", "history", "rounds")}
+
+
+def _shapes(module: nn.Module) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in module.state_dict().items()}
+
+
+def _digest(job: NetworkJob) -> int:
+    """A checksum of the stored records and the start, to notice accidental changes."""
+    checksum = 0
+    kept = [t for t in (job.public_inputs, job.public_targets) if t is not None]
+    for tensor in (job.inputs, job.targets, job.keep, *kept, *state_of(job.module).values()):
+        flat = tensor.contiguous().flatten().view(torch.uint8)
+        checksum = zlib.crc32(flat.numpy().data, checksum)
+    return checksum

@@ -1,0 +1,168 @@
+"""The placebo: the same procedure started from a point that never saw private records.
+
+It is an exact deletion (epsilon = 0) of the same cost. A certificate that does not beat its
+placebo bought nothing.
+
+    langevin, noise_first   the request's own steps and noise, from `job.beginning`
+    residual                the solver from `job.beginning`, stopped when a warm start's nominal
+                            budget is spent, which pays for one Gram matrix too, as a request does
+    retrain                 itself: it carries nothing over
+
+Budgets are functions of counts and settings alone: how long a solver really took depends on what
+is forgotten. A warm start takes WARM_PASSES over the rows at a ridge of B^2/1000, and, as measured
+down to B^2/10^6, twice as many for every tenth of it. Costs are in FLOPs of matrix products: a
+pass over n rows of d features and k outputs, there and back, is 4 n d k.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from expunge.accounting.strategies import WARM_PASSES
+from expunge.losses.objective import Objective
+from expunge.unlearning.choice import Strategy
+from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.langevin import Langevin, NoiseFirst
+from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.solver import NotConverged, Preconditioner, solve
+
+__all__ = ["Meter", "Spent", "metered", "nominal_cost", "placebo", "within_budget"]
+
+EIGENVALUES = 10  # products of d x d matrices that an eigendecomposition costs, about
+
+
+@dataclass
+class Meter:
+    """FLOPs so far, and the best point seen: where a solver stands when its budget is spent."""
+
+    budget: float = math.inf
+    flops: float = 0.0
+    norm: float = math.inf
+    best: Tensor | None = None
+
+    def charge(self, flops: float) -> None:
+        """Raises: Spent: the budget does not allow it."""
+        if self.flops + flops > self.budget:
+            raise Spent
+        self.flops += flops
+
+    def saw(self, theta: Tensor, gradient: Tensor) -> None:
+        norm = float(gradient.norm())
+        if norm < self.norm:
+            self.norm, self.best = norm, theta.clone()
+
+
+class Spent(Exception):
+    """A budget is used up."""
+
+
+@dataclass(frozen=True)
+class MeteredObjective(Objective):
+    """An objective whose products are counted."""
+
+    meter: Meter = field(default_factory=Meter)
+
+    def _product(self) -> float:
+        """One matrix product with all rows."""
+        outputs, features = self.shape
+        return 2.0 * self.rows * outputs * features
+
+    def gradient(self, theta: Tensor) -> Tensor:
+        self.meter.charge(2 * self._product())
+        found = super().gradient(theta)
+        self.meter.saw(theta, found)
+        return found
+
+    def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
+        self.meter.charge(2 * self._product())
+        value, found = super().value_and_gradient(theta)
+        self.meter.saw(theta, found)
+        return value, found
+
+    def hessian_product(self, theta: Tensor) -> Callable[[Tensor], Tensor]:
+        self.meter.charge(self._product())
+        product = super().hessian_product(theta)
+
+        def counted(direction: Tensor) -> Tensor:
+            self.meter.charge(2 * self._product())
+            return product(direction)
+
+        return counted
+
+    def gram(self, most_rows: int = 8192) -> Tensor:
+        self.meter.charge(_gram_cost(self.rows, self.shape[1], most_rows))
+        return super().gram(most_rows)
+
+
+@dataclass(frozen=True)
+class MeteredJob(Job):
+    meter: Meter = field(default_factory=Meter)
+
+    @property
+    def objective(self) -> Objective:
+        return MeteredObjective(
+            self.loss,
+            self.features,
+            self.targets,
+            self.keep,
+            center=self.center,
+            meter=self.meter,
+        )
+
+
+def metered(job: Job, budget: float = math.inf) -> tuple[Job, Meter]:
+    """The same job, its products counted."""
+    meter = Meter(budget)
+    known = {name: getattr(job, name) for name in Job.__dataclass_fields__}
+    return MeteredJob(**known, meter=meter), meter
+
+
+def nominal_cost(job: Job) -> float:
+    """Of a warm-started request under `residual`."""
+    return _cost(job, _warm_passes(job))
+
+
+def within_budget(job: Job, *, tolerance: float, passes: float) -> Tensor:
+    """Where the solver stands, from `job.beginning`, when so many passes are spent."""
+    counted, meter = metered(job, _cost(job, passes))
+    objective = counted.objective
+    try:
+        preconditioner = Preconditioner.of(objective)
+        return solve(objective, job.beginning, tolerance=tolerance, preconditioner=preconditioner)
+    except (Spent, NotConverged):
+        return job.beginning if meter.best is None else meter.best
+
+
+def placebo(strategy: Strategy, job: Job, before: Outcome) -> Outcome:
+    """What the request's budget gives without anything carried over; never noisier than it.
+
+    Args:
+        job: After the deletion.
+        before: The outcome that the request started from; only its history and rounds are used.
+    """
+    if isinstance(strategy, Retrain):
+        return strategy.fit(job)
+    if isinstance(strategy, Langevin | NoiseFirst):
+        return strategy.forget(job, replace(before, theta=job.beginning, secret={}))
+    found = within_budget(job, tolerance=strategy.tolerance / 2, passes=_warm_passes(job))
+    return Outcome(found, None, None, noise_free=True)
+
+
+def _cost(job: Job, passes: float) -> float:
+    """Of passes over the rows present and of one preconditioner."""
+    objective = job.objective
+    outputs, features = objective.shape
+    return passes * 4.0 * objective.rows * outputs * features + _gram_cost(objective.rows, features)
+
+
+def _warm_passes(job: Job) -> float:
+    flatter = job.loss.row_norm**2 / (1000 * job.loss.l2)
+    return WARM_PASSES * max(1.0, flatter ** math.log10(2))
+
+
+def _gram_cost(rows: int, features: int, most_rows: int = 8192) -> float:
+    """Of the preconditioner: the rows' Gram matrix and its eigenvectors."""
+    seen = rows / max(1, rows // most_rows)
+    return 2.0 * seen * features**2 + EIGENVALUES * 2.0 * features**3

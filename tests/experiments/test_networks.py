@@ -1,0 +1,135 @@
+"""Networks beside their placebos: what the committed result must show, and that tables follow."""
+
+import json
+import math
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from experiments.networks.report import cell, costs, decision, gains, report, table, verdict
+from experiments.networks.run import CLIPPINGS, best, run
+from experiments.networks.settings import SCALES
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "experiments/networks/results"
+PAIRS = ("mnist/mnist", "amazon/imdb", "photo/art_painting")
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return json.loads((RESULTS / "paper.json").read_text())
+
+
+def mean(result, pair, strategy, cost, arm="certified", share=0.1):
+    return fmean(cell(result, pair, share, strategy, cost, arm).values())
+
+
+def test_the_committed_tables_follow_from_the_json(committed, tmp_path):
+    report(committed, tmp_path)
+    for name in ("networks.md", "decision.md"):
+        assert (tmp_path / name).read_text() == (RESULTS / name).read_text()
+    assert (tmp_path / "networks.png").stat().st_size > 10_000
+
+
+def test_the_documentation_shows_the_committed_table(committed):
+    page = (ROOT / "docs/networks.md").read_text()
+    shown = page.split("<!-- experiments/networks/results/decision.md -->\n")[1]
+    assert shown.split("<!-- end -->")[0] == decision(committed) + "\n"
+
+
+def test_every_certified_row_meets_the_target_or_says_vacuous(committed):
+    rows = [row for row in committed["rows"] if row["arm"] == "certified"]
+    assert rows
+    assert all(row["epsilon"] is None or 0 < row["epsilon"] <= 1 for row in rows)
+    assert all(row["epsilon"] == 0 for row in committed["rows"] if row["arm"] != "certified")
+
+
+def test_every_certified_row_has_its_placebo_at_the_same_cost(committed):
+    def places(arm):
+        named = ("pair", "seed", "share", "strategy", "cost")
+        return {tuple(row[n] for n in named) for row in committed["rows"] if row["arm"] == arm}
+
+    assert places("certified") == places("placebo")
+
+
+def test_seeds_shares_and_budgets_are_all_there(committed):
+    for pair in PAIRS:
+        for share in (0.01, 0.1, 0.5):
+            for budget in (0.03, 0.1, 0.3):
+                for name in ("warm start", "scratch"):
+                    assert len(cell(committed, pair, share, name, budget, "exact")) >= 3
+                inner = costs(committed, pair, share, "head, public layer")
+                inner = inner or costs(committed, pair, share, "head")
+                found = cell(committed, pair, share, "head+finetune", budget, "certified")
+                assert len(found) >= 3 or budget < inner[0]
+            assert len(cell(committed, pair, share, "scratch", 1.0, "exact")) >= 3
+        for name in CLIPPINGS:
+            assert len(cell(committed, pair, 0.1, name, 0.1, "certified")) >= 3
+
+
+def test_a_tenth_of_the_compute_is_within_a_point_of_retraining_in_full(committed):
+    for pair in PAIRS:
+        full = mean(committed, pair, "scratch", 1.0, "exact")
+        (own,) = costs(committed, pair, 0.1, "head")
+        reached = [mean(committed, pair, "head+finetune", 0.1)]
+        reached += [mean(committed, pair, "head", own)] if own < 0.12 else []
+        assert max(reached) > full - 0.01
+
+
+def test_the_head_on_embeddings_is_worth_a_network_of_the_same_cost(committed):
+    """As the documentation says: within a point on PACS, whatever its placebo does."""
+    for pair in PAIRS[1:]:
+        (own,) = costs(committed, pair, 0.1, "head")
+        network = mean(committed, pair, "scratch", own, "exact")
+        assert abs(mean(committed, pair, "head", own) - network) < 0.01
+    pacs = mean(committed, PAIRS[2], "head", own) - mean(
+        committed, PAIRS[2], "head", own, "placebo"
+    )
+    assert pacs > 0.05
+
+
+def test_the_aligned_public_set_gives_the_prototypes_figures_on_mnist(committed):
+    """A prototype had .955 at 0.6 %, and .957, .968, .974 at 3, 10, 30 %; the last is missed."""
+    (own,) = costs(committed, "mnist/mnist", 0.1, "head")
+    assert own < 0.01
+    assert mean(committed, "mnist/mnist", "head", own) >= 0.955
+    for budget, least in ((0.03, 0.957), (0.1, 0.968), (0.3, 0.972)):
+        assert mean(committed, "mnist/mnist", "head+finetune", budget) >= least
+
+
+def test_published_clippings_never_clearly_beat_their_placebos(committed):
+    found = [gain for name in CLIPPINGS for gain in gains(committed, name)[0]]
+    assert len(found) >= 3 * 3 * 3
+    assert fmean(found) < 5 * math.sqrt(fmean(gain**2 for gain in found) / len(found))
+    assert verdict(committed) in (RESULTS / "networks.md").read_text()
+
+
+def test_a_smoke_run_has_every_strategy_with_its_placebo(tmp_path):
+    result = run(SCALES["smoke"])
+    for strategy in ("head", "head, public layer", "head+finetune", "langevin", *CLIPPINGS):
+        (cost,) = costs(result, "digits+0/digits", 0.1, strategy)
+        for arm in ("certified", "placebo"):
+            found = cell(result, "digits+0/digits", 0.1, strategy, cost, arm)
+            assert all(0.5 < value <= 1 for value in found.values())
+    assert "vacuous" not in table(result, 0.1)
+    assert "paired settings" in report(result, tmp_path)
+
+
+def test_the_fewest_epochs_of_the_best_are_taken():
+    rows = [{"epochs": e, "accuracy": a} for e, a in ((10, 0.8), (20, 0.9), (50, 0.9))]
+    assert best(rows)["epochs"] == 20
+
+
+def test_the_table_calls_a_certificate_without_meaning_vacuous():
+    row = {"pair": "p", "seed": 0, "share": 0.1, "cost": 1.0, "accuracy": 0.5, "epsilon": 0.0}
+    result = {
+        "settings": {"pairs": ["p"]},
+        "full": [{"pair": "p", "epochs": 5, "accuracy": 0.5}],
+        "rows": [
+            row | {"strategy": "scratch", "arm": "exact"},
+            row | {"strategy": "langevin", "arm": "certified", "epsilon": None},
+            row | {"strategy": "langevin", "arm": "placebo"},
+        ],
+    }
+    assert "| langevin | vacuous |" in table(result, 0.1)

@@ -1,0 +1,61 @@
+"""Small networks and records for them."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from expunge.accounting.calibration import EpsilonDelta
+from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.networks.weights import state_of
+from tests.unlearning.records import labelled
+
+
+class Small(nn.Module):
+    """Features by one hidden layer, classes by `fc`."""
+
+    def __init__(self, inputs=4, hidden=6, classes=3, extra=None, bias=True):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(inputs, hidden), extra or nn.Identity(), nn.Tanh())
+        self.fc = nn.Linear(hidden, classes, bias=bias)
+
+    def forward(self, x):
+        return self.fc(self.body(x))
+
+
+def network(seed=0, **options):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Small(**options)
+
+
+def rows(count=60, seed=0, classes=3):
+    features, targets = labelled(count, classes=classes, seed=seed, noise=0.1)
+    return torch.from_numpy(features.astype(np.float32)), torch.from_numpy(targets)
+
+
+def job_of(module=None, *, private=60, public=40, seed=0, loss=None, head="fc", **changed):
+    module = (network() if module is None else module).eval()
+    inputs, targets = rows(private, seed=1)
+    others = rows(public, seed=2) if public else (None, None)
+    settings = {
+        "module": module,
+        "loss": nn.CrossEntropyLoss() if loss is None else loss,
+        "inputs": inputs,
+        "targets": targets,
+        "keep": torch.ones(private, dtype=torch.bool),
+        "left": torch.zeros(private, dtype=torch.int64),
+        "keys": torch.arange(private),
+        "public_inputs": others[0],
+        "public_targets": others[1],
+        "target": EpsilonDelta(1.0, 1e-5),
+        "observer": "final",
+        "seed": seed,
+        "head": head,
+        "start": state_of(module),
+    }
+    return NetworkJob(**settings | changed)
+
+
+def bits(state):
+    """A state's bytes by name: what must not change."""
+    return {name: value.detach().cpu().clone().numpy().tobytes() for name, value in state.items()}

@@ -1,0 +1,124 @@
+"""Features: a record's own, bit for bit, and only of the last layer."""
+
+import pytest
+import torch
+from torch import nn
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.unlearning.networks.features import backbone_features
+from tests.unlearning.networks.problems import bits, network, rows
+
+
+def test_they_are_what_the_last_layer_is_given():
+    module, (inputs, _) = network(), rows(20)
+    found = backbone_features(module, "fc", inputs, "cpu")
+    torch.testing.assert_close(module.fc(found), module(inputs))
+    assert not found.requires_grad
+
+
+@pytest.mark.parametrize("count", [300, 512, 1])
+def test_other_records_do_not_move_a_bit(count):
+    module, (inputs, _) = network(hidden=33), rows(max(count, 3))
+    inputs = inputs[:count]
+    blanked = inputs.clone()
+    blanked[: count // 2] = 0
+    whole, rest = (backbone_features(module, "fc", each, "cpu") for each in (inputs, blanked))
+    assert torch.equal(whole[count // 2 :], rest[count // 2 :])
+
+
+class Jitter(nn.Module):
+    """Last digits depend on the batch, as another summation order's do."""
+
+    def forward(self, x):
+        return x + 1e-7 * x.sum()
+
+
+def test_where_neighbours_move_bits_the_module_is_refused_and_records_may_go_one_by_one():
+    """One by one of its own accord would tell which records were there."""
+    module, (inputs, _) = network(extra=Jitter()), rows(40)
+    with pytest.raises(InvalidInput, match="one_by_one=True"):
+        backbone_features(module, "fc", inputs, "cpu")
+    blanked = inputs.clone()
+    blanked[:20] = 0
+    whole, rest = (backbone_features(module, "fc", x, "cpu", True) for x in (inputs, blanked))
+    assert torch.equal(whole[20:], rest[20:])
+
+
+def test_an_outlier_in_a_later_batch_is_noticed():
+    class Peak(nn.Module):
+        def forward(self, x):
+            return x * 6 / x.abs().max().clamp_min(6)
+
+    inputs = rows(600)[0].clamp(-3, 3)
+    backbone_features(network(extra=Peak()), "fc", inputs, "cpu")
+    inputs[500] = 1e4
+    with pytest.raises(InvalidInput, match="other records in its batch"):
+        backbone_features(network(extra=Peak()), "fc", inputs, "cpu")
+
+
+def test_a_module_that_remembers_or_draws_is_refused():
+    class Running(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = 0.0
+
+        def forward(self, x):
+            self.mean = self.mean + 1e-4 * float(x.mean())
+            return x - self.mean
+
+    class AlwaysDropping(nn.Module):
+        def forward(self, x):
+            return nn.functional.dropout(x, 0.1, training=True)
+
+    for extra in (Running(), AlwaysDropping()):
+        for one_by_one in (False, True):
+            with pytest.raises(InvalidInput, match="model"):
+                backbone_features(network(extra=extra), "fc", rows(40)[0], "cpu", one_by_one)
+
+
+def test_dropout_is_off_and_frozen_batch_statistics_are_used_and_kept():
+    module = network(extra=nn.Sequential(nn.BatchNorm1d(6), nn.Dropout(0.9))).train()
+    before = bits(module.state_dict())
+    inputs, _ = rows(20)
+    first, second = (backbone_features(module, "fc", inputs, "cpu") for _ in range(2))
+    assert torch.equal(first, second)
+    assert bits(module.state_dict()) == before
+
+
+def test_half_precision_gives_single_precision_rows():
+    inputs = rows(10)[0].to(torch.bfloat16)
+    found = backbone_features(network().to(torch.bfloat16), "fc", inputs, "cpu")
+    assert found.dtype == torch.float32
+
+
+class Wrapped(nn.Module):
+    def __init__(self, finish):
+        super().__init__()
+        self.inner, self.finish = network(), finish
+
+    def forward(self, x):
+        return self.finish(self.inner, x)
+
+
+@pytest.mark.parametrize(
+    ("finish", "said"),
+    [
+        (lambda net, x: net(x).softmax(1), "not the last one"),
+        (lambda net, x: net(x) + net.fc(net.body(2 * x)), "runs 2 times"),
+        (lambda net, x: net.body(x), "runs 0 times"),
+        (lambda net, x: {"logits": net(x)}, "not the last one"),
+        (lambda net, x: net(x[:, None]), "one vector for each record"),
+    ],
+    ids=["softmax", "twice", "never", "dict", "sequence"],
+)
+def test_a_layer_that_is_not_the_last_one_is_refused(finish, said):
+    with pytest.raises(InvalidInput, match=f"head: layer 'inner.fc' .*{said}"):
+        backbone_features(Wrapped(finish), "inner.fc", rows(8)[0], "cpu")
+
+
+def test_features_that_are_not_finite_are_refused():
+    module = network()
+    with torch.no_grad():
+        module.body[0].bias[0] = torch.nan
+    with pytest.raises(InvalidInput, match="NaN"):
+        backbone_features(module, "fc", rows(8)[0], "cpu")

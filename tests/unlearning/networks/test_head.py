@@ -1,0 +1,206 @@
+"""The certified head: `residual` on frozen features, written into the module."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from expunge.accounting.bounds import shift
+from expunge.accounting.refusal import InvalidInput
+from expunge.losses import Logistic, Softmax, Squared
+from expunge.unlearning.networks.head import FEATURES, Head
+from expunge.unlearning.networks.weights import with_state
+from tests.unlearning.networks.problems import bits, job_of, network
+from tests.unlearning.problems import without
+
+
+def binary(job):
+    return replace(
+        job,
+        targets=(job.targets > 0).float()[:, None],
+        public_targets=(job.public_targets > 0).float()[:, None],
+    )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_written_layer_gives_the_scores_that_were_certified(bias):
+    job, strategy = job_of(network(bias=bias)), Head()
+    outcome = strategy.fit(job)
+    scores = outcome.secret[FEATURES].double() @ outcome.secret["theta"].T
+    module = with_state(job.module, outcome.state)
+    # Public rows are within the bound by definition, so no row of theirs is cut.
+    torch.testing.assert_close(
+        module(job.public_inputs).detach().double(), scores[: job.public], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_a_row_beyond_the_public_bound_is_cut():
+    job = job_of()
+    job.inputs[0] = 100.0
+    features = Head(row_norm=0.5).fit(job).secret[FEATURES]
+    assert float(features.norm(dim=1).max()) <= 1
+    assert len(features) == 100
+
+
+def test_everything_but_the_layer_is_unchanged_bit_for_bit():
+    job, strategy = job_of(), Head()
+    template = bits(job.module.state_dict())
+    before = strategy.fit(job)
+    after = strategy.forget(without(job, [1, 2]), before)
+    for outcome in (before, after):
+        found = bits(outcome.state)
+        assert {n for n in template if found[n] != template[n]} == {"fc.weight", "fc.bias"}
+    assert bits(job.module.state_dict()) == template
+
+
+def test_the_old_head_of_the_model_is_never_looked_at():
+    job = job_of()
+    other = network()
+    with torch.no_grad():
+        other.fc.weight.fill_(7.0)
+    first, second = (bits(Head().fit(one).state) for one in (job, job_of(other)))
+    assert first == second
+
+
+def test_after_a_deletion_it_is_close_to_a_head_that_never_saw_the_records():
+    job, strategy = without(job_of(), [0, 5, 59]), Head()
+    after = strategy.forget(job, strategy.fit(job_of()))
+    fresh = strategy.fit(job)
+    reach = strategy.tolerance / strategy.l2
+    assert float((after.secret["theta"] - fresh.secret["theta"]).norm()) <= 2 * reach
+    learned = strategy.fit(job_of())
+    assert float((learned.secret["theta"] - fresh.secret["theta"]).norm()) > 100 * reach
+
+
+def test_forgotten_rows_are_not_read_whatever_the_cache_holds():
+    job, strategy = without(job_of(), [0, 5]), Head()
+    before = strategy.fit(job_of())
+    blanked = {name: value.clone() for name, value in before.secret.items()}
+    blanked[FEATURES][[40, 45]] = torch.nan
+    poisoned = strategy.forget(job, replace(before, secret=blanked))
+    assert bits(poisoned.state) == bits(strategy.forget(job, before).state)
+
+
+def test_its_record_meets_the_target_and_depends_on_counts_alone():
+    job, strategy = job_of(), Head()
+    one, other = (
+        strategy.forget(without(job, gone), strategy.fit(job)) for gone in ([0, 1], [8, 30])
+    )
+    assert one.assumptions == other.assumptions
+    assert one.history == other.history
+    bound = shift.bound(one.assumptions, one.history)
+    assert 0 < bound.epsilon(1e-5) <= 1.0
+    assert strategy.cost(without(job, [0, 1])) == strategy.cost(without(job, [8, 30]))
+    assert strategy.noise_std(job) == pytest.approx(one.history.phases[0].sigma, rel=0.01)
+
+
+def test_the_release_differs_from_the_secret_by_the_stated_noise():
+    """A sum of squares of 21 standard normals; the bounds are beyond five standard errors."""
+    job, strategy = without(job_of(), [0]), Head()
+    squares = []
+    for seed in range(40):
+        after = strategy.forget(replace(job, seed=seed), strategy.fit(job_of()))
+        scale = float(after.secret["scale"])
+        moved = after.state["fc.weight"] * scale - after.secret["theta"][:, :-1]
+        squares.append(float((moved / strategy.noise_std(job)).square().sum()))
+    coordinates = 40 * 18
+    assert abs(np.sum(squares) - coordinates) < 5.5 * np.sqrt(2 * coordinates)
+
+
+def test_the_placebo_saw_no_private_record_of_the_forgotten():
+    job, strategy = without(job_of(), [0, 5]), Head()
+    before = strategy.fit(job_of())
+    first = strategy.placebo(job, before)
+    blanked = {name: value.clone() for name, value in before.secret.items()}
+    blanked[FEATURES][[40, 45]] = torch.nan
+    for name in ("theta", "values", "vectors"):
+        blanked[name] = torch.full_like(blanked[name], torch.nan)
+    second = strategy.placebo(job, replace(before, secret=blanked, state={}))
+    assert bits(first.state) == bits(second.state)
+
+
+def test_what_the_user_declares_is_in_the_certificates_lines():
+    job, strategy = without(job_of(), [0]), Head()
+    lines = " ".join(strategy.forget(job, strategy.fit(job_of())).declared)
+    assert "no layer but 'fc'" in lines
+    assert "vocabulary, scaler" in lines
+    assert "EXPERIMENT ONLY" in lines
+    assert "EXPERIMENT ONLY" not in " ".join(
+        strategy.forget(replace(job, seed=None), strategy.fit(job_of(seed=None))).declared
+    )
+
+
+def test_half_precision_models_get_the_cast_of_a_certified_draw():
+    job = job_of(network().to(torch.bfloat16))
+    job = replace(
+        job,
+        inputs=job.inputs.to(torch.bfloat16),
+        public_inputs=job.public_inputs.to(torch.bfloat16),
+    )
+    after = Head().forget(without(job, [0]), Head().fit(job))
+    assert after.state["fc.weight"].dtype == torch.float64
+    assert with_state(job.module, after.state).fc.weight.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    "loss", [nn.CrossEntropyLoss(), functional.cross_entropy], ids=["module", "function"]
+)
+def test_cross_entropy_is_softmax(loss):
+    assert isinstance(Head()._unfilled(job_of(loss=loss)).loss, Softmax)
+
+
+def test_binary_and_squared_losses_have_their_own_heads():
+    one = network(classes=1)
+    job = binary(job_of(one, loss=nn.BCEWithLogitsLoss()))
+    assert isinstance(Head()._unfilled(job).loss, Logistic)
+    outcome = Head().fit(job)
+    assert outcome.state["fc.weight"].shape == (1, 6)
+    squared = Head()._unfilled(replace(job, loss=functional.mse_loss)).loss
+    assert isinstance(squared, Squared)
+    assert squared.target_norm == 1.0
+
+
+def own_loss(outputs, targets):
+    return outputs.square().mean()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"loss": own_loss}, "loss: own_loss: strategy 'head' knows"),
+        ({"loss": nn.CrossEntropyLoss(label_smoothing=0.1)}, "label_smoothing is not certified"),
+        ({"loss": nn.CrossEntropyLoss(weight=torch.ones(3))}, "weight is not certified"),
+        ({"loss": nn.BCEWithLogitsLoss()}, "3 outputs; 1 is needed"),
+        ({"targets": torch.full((60,), 3)}, "whole numbers from 0 to 2"),
+        ({"targets": torch.zeros(60)}, "whole numbers from 0 to 2"),
+        ({"public_inputs": None, "public_targets": None}, "row_norm: without public records"),
+        ({"head": None}, "head: name the last linear layer"),
+    ],
+    ids=["own", "smoothing", "weights", "outputs", "range", "floats", "no public", "no head"],
+)
+def test_what_cannot_be_certified_is_refused(changed, said):
+    with pytest.raises(InvalidInput, match=said):
+        Head().fit(replace(job_of(), **changed))
+
+
+def test_without_public_records_a_number_will_do():
+    job = job_of(public=0)
+    outcome = Head(row_norm=3.0).fit(job)
+    assert len(outcome.secret[FEATURES]) == 60
+    assert float(outcome.secret["center"].abs().sum()) == 0
+
+
+@pytest.mark.parametrize("name", ["l2", "row_norm", "target_norm", "tolerance"])
+def test_settings_must_be_positive(name):
+    with pytest.raises(ValueError, match=name):
+        Head(**{name: -1.0})
+
+
+def test_a_tied_head_is_refused():
+    module = network(inputs=4, hidden=4, classes=4)
+    module.fc.weight = module.body[0].weight
+    with pytest.raises(InvalidInput, match="shares its parameters"):
+        Head().fit(job_of(module))

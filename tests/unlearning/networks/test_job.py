@@ -1,0 +1,32 @@
+"""What a strategy for networks is told about the records."""
+
+from dataclasses import replace
+
+import torch
+
+from tests.unlearning.networks.problems import job_of
+from tests.unlearning.problems import without
+
+
+def test_public_rows_come_first_and_never_leave():
+    job = without(job_of(private=5, public=3), [0, 4])
+    assert job.present.tolist() == [0, 1, 2, 4, 5, 6]
+    assert (job.public, job.private, job.forgotten, job.retained, job.request) == (3, 5, 2, 6, 1)
+
+
+def test_a_batch_is_the_named_rows():
+    job = job_of(private=5, public=3)
+    inputs, targets = job.batch(torch.tensor([0, 3, 7]))
+    torch.testing.assert_close(inputs[0], job.public_inputs[0])
+    torch.testing.assert_close(inputs[1:], job.inputs[[0, 4]])
+    assert targets.tolist() == [int(job.public_targets[0]), *job.targets[[0, 4]].tolist()]
+
+
+def test_without_public_rows_numbers_are_the_private_ones():
+    job = job_of(private=5, public=0)
+    torch.testing.assert_close(job.batch(torch.tensor([2]))[0], job.inputs[2:3])
+
+
+def test_a_seeded_job_is_for_experiments_only():
+    assert job_of(seed=1).experiment_only[0].startswith("EXPERIMENT ONLY")
+    assert not replace(job_of(), seed=None).experiment_only

@@ -1,0 +1,154 @@
+"""The steps themselves: their formula, and noise of their own in every one."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.core.randomness import normal_source
+from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.networks import noisy_descent
+from expunge.unlearning.networks.noisy_descent import Descent, Place, grid_of, rows_of
+from tests.unlearning.networks.noisy_jobs import flat, without
+from tests.unlearning.networks.problems import job_of, network
+
+WIDE = 4000
+
+
+def drawn(descent, *, seed, steps=6, sigma=0.3, dimension=WIDE):
+    """Noise of every step, as seen in the offsets of a descent whose gradient is nothing."""
+    seen = []
+
+    def nothing(offset, index):
+        seen.append(offset.clone())
+        return torch.zeros_like(offset)
+
+    start = torch.zeros(dimension, dtype=torch.float64)
+    end = descent.run(job_of(seed=seed), nothing, start, steps=steps, sigma=sigma, stream="test")
+    return torch.diff(torch.stack([*seen, end]), dim=0) / (math.sqrt(2 * descent.step_size) * sigma)
+
+
+def correlations(noise):
+    """Between the noise of different steps, in standard errors."""
+    steps, width = noise.shape
+    return (noise @ noise.T / width - torch.eye(steps))[~torch.eye(steps, dtype=bool)] * width**0.5
+
+
+@pytest.mark.parametrize("seed", [11, None])
+def test_noise_of_different_steps_is_standard_normal_and_uncorrelated(seed):
+    noise = drawn(Descent(step_size=0.4, clip=1.0), seed=seed)
+    assert float(correlations(noise).abs().max()) < 6
+    assert float((noise.square().mean(1) - 1).abs().max()) < 6 * math.sqrt(2 / WIDE)
+    # The sum of independent noises has the steps' total variance, not their number squared.
+    total = float(noise.sum(0).square().mean()) / len(noise)
+    assert abs(total - 1) < 6 * math.sqrt(2 / WIDE)
+
+
+def test_the_test_of_noise_catches_one_vector_used_in_every_step(monkeypatch):
+    """The published mistake: drawn once, added at every step."""
+
+    def once(seed, stream):
+        vector = []
+
+        def normal(like):
+            vector.append(normal_source(seed, stream)(like)) if not vector else None
+            return vector[0]
+
+        return normal
+
+    monkeypatch.setattr(noisy_descent, "normal_source", once)
+    noise = drawn(Descent(step_size=0.4, clip=1.0), seed=11)
+    assert float(correlations(noise).abs().max()) > 6
+
+
+def test_a_step_is_the_formula():
+    descent = Descent(step_size=0.4, clip=1.0, weight_decay=0.2, radius=1.5)
+    push = torch.linspace(-0.3, 0.3, 5, dtype=torch.float64)
+    start = torch.full((5,), 0.6, dtype=torch.float64)
+    end = descent.run(job_of(seed=7), lambda *_: push, start, steps=3, sigma=0.2, stream="s")
+    normal, expected = normal_source(7, "s"), start[None]
+    for _ in range(3):
+        expected = expected - 0.4 * (push + 0.2 * expected)
+        expected = expected + math.sqrt(0.8) * 0.2 * normal(expected)
+        expected = expected * min(1.0, 1.5 / float(expected.norm()))
+    torch.testing.assert_close(end, expected[0], rtol=0, atol=1e-14)
+
+
+def test_what_leaves_the_house_lies_on_the_public_grid():
+    job, descent = job_of(seed=None), Descent(step_size=0.5, clip=1.0)
+    start = torch.full((50,), math.pi, dtype=torch.float64)
+    end = descent.run(job, lambda v, _: v * 0.1, start, steps=2, sigma=0.7, stream="s")
+    ticks = end / grid_of(job, 0.7, 50)
+    assert torch.equal(ticks, ticks.round())
+    phases = descent.phases(job, 50, steps=2, sigma=0.7, reach=30.0)
+    assert [phase.steps for phase in phases] == [1, 1]
+    assert phases[1].rounding > phases[0].rounding > 0
+
+
+def test_the_rounding_budget_covers_the_arithmetic_of_a_step():
+    """Against the same step in twice the precision, from the gradient on."""
+    descent = Descent(step_size=0.3, clip=1.0, weight_decay=0.1, radius=2.0)
+    torch.manual_seed(0)
+    start, push = (torch.randn(500, dtype=torch.float64) for _ in range(2))
+    push /= push.norm()
+    end = descent.run(job_of(seed=7), lambda *_: push, start, steps=1, sigma=0.1, stream="s")
+    noise = normal_source(7, "s")(start[None])[0]
+    exact = start.numpy().astype("longdouble")
+    exact = exact - 0.3 * (push.numpy() + 0.1 * exact) + math.sqrt(0.6) * 0.1 * noise.numpy()
+    exact = exact * min(1, 2 / (exact**2).sum() ** 0.5)
+    error = float((((exact - end.numpy()) ** 2).sum()) ** 0.5)
+    phases = descent.phases(job_of(), 500, steps=2, sigma=0.1, reach=float(start.norm()))
+    assert 0 < error < phases[0].rounding
+
+
+def test_values_that_are_not_finite_are_refused():
+    start = torch.zeros(3, dtype=torch.float64)
+    with pytest.raises(NoCertificate, match="not finite"):
+        Descent(0.1, 1.0).run(
+            job_of(), lambda v, _: v + math.nan, start, steps=1, sigma=1.0, stream="s"
+        )
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ({"step_size": 0.0}, "step_size"),
+        ({"clip": -1.0}, "clip"),
+        ({"clip": math.inf}, "clip"),
+        ({"radius": 0.0}, "radius"),
+        ({"weight_decay": 3.0}, "weight_decay"),
+        ({"smoothness": math.nan}, "smoothness"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(setting, name):
+    with pytest.raises(ValueError, match=name):
+        Descent(**{"step_size": 0.5, "clip": 1.0, **setting})
+
+
+def test_a_layer_that_mixes_records_is_named():
+    with pytest.raises(InvalidInput, match=r"'body.1'.*BatchNorm1d"):
+        Place.of(job_of(network(extra=nn.BatchNorm1d(6))), "start")
+
+
+@pytest.mark.parametrize("around", ["start", "zero"])
+def test_parameters_go_into_one_vector_and_back(around):
+    job = job_of()
+    place = Place.of(job, around)
+    expected = flat(dict(job.module.named_parameters()))
+    torch.testing.assert_close(place.center + place.beginning, expected)
+    assert (float(place.beginning.norm()) == 0) == (around == "start")
+    back = place.state(place.beginning)
+    assert all(torch.equal(back[n], p) for n, p in job.module.named_parameters())
+    torch.testing.assert_close(place.offset_of(back), place.beginning)
+    with pytest.raises(ValueError, match="around"):
+        Place.of(job, "nowhere")
+
+
+def test_batches_know_public_rows_first_and_who_left_when():
+    job = without(job_of(private=6, public=3), [1, 4])
+    rows = rows_of(job)
+    assert rows.keep.tolist() == [True] * 3 + [True, False, True, True, False, True]
+    assert rows.left.tolist() == [0] * 3 + [0, 1, 0, 0, 1, 0]
+    assert len(rows.keys.unique()) == 9
