@@ -1,0 +1,90 @@
+"""The paper's table of accuracies beside ours, and a figure of both, from the JSON alone."""
+
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from experiments.flipped_labels.settings import PAPER
+from experiments.flipped_labels.verdicts import LAWS
+from experiments.renyi_vs_public_data.report import verdict_table
+from experiments.ulira_reviews.report import chosen, scale_run
+from experiments.ulira_reviews.verdicts import SIGMA
+
+__all__ = ["accuracies", "draw", "report"]
+
+COLOURS = {"unlearned": "#b2182b", "retrained": "#2166ac"}
+ROWS = {"without": "no public", "with": "public", "flipped": "public, 40 % flipped"}
+Row = dict[str, Any]
+
+
+def report(result: Row, folder: Path) -> str:
+    """Write SCALE.png and SCALE.md, and return the tables."""
+    scale = result.get("scale", "run")
+    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    head = (
+        f"{scale_run(result)} Percent of test reviews, of which {result['majority']:.1%} have the "
+        "more frequent label; means over models +- standard errors, one draw of the data."
+    )
+    text = "\n\n".join([head, accuracies(result), verdict_table(result), chosen(result)])
+    (folder / f"{scale}.md").write_text(text + "\n")
+    return text
+
+
+def accuracies(result: Row) -> str:
+    lines = [
+        "| sigma | public data | models | unlearned: paper | ours | retrained: paper | ours "
+        "| before unlearning | norm of weights |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for cell in result["cells"]:
+        told = [f"{value:.2f}" for value in PAPER[cell["public"]]]
+        ours = ["not yet"] * 3
+        norm = ""
+        if "norm" in cell:
+            ours = [_mean(cell[law]) for law in (*LAWS, "learned")]
+            norm = f"{cell['norm']:.3g}"
+        lines.append(
+            f"| {cell['sigma']:g} ({SIGMA[cell['arm']]}) | {ROWS[cell['public']]} "
+            f"| {cell['models']} | {told[0]} | {ours[0]} | {told[1]} | {ours[1]} | {ours[2]} "
+            f"| {norm} |"
+        )
+    return "\n".join(lines)
+
+
+def draw(result: Row) -> Figure:
+    arms = list(dict.fromkeys(cell["arm"] for cell in result["cells"]))
+    figure = Figure(figsize=(4.4 * len(arms), 3.2), layout="constrained")
+    grid = figure.subplots(1, len(arms), sharey=True, squeeze=False)[0]
+    for arm, axes in zip(arms, grid, strict=True):
+        cells = [cell for cell in result["cells"] if cell["arm"] == arm]
+        for place, law in enumerate(LAWS):
+            shift = 0.12 * (2 * place - 1)
+            axes.plot(
+                [number + shift for number in range(len(ROWS))],
+                [values[place] for values in PAPER.values()],
+                "D", mfc="none", color=COLOURS[law], label=f"{law}, paper",
+            )  # fmt: skip
+            found = [(n, cell[law]) for n, cell in enumerate(cells) if law in cell]
+            axes.errorbar(
+                [number + shift for number, _ in found],
+                [100 * fmean(values) for _, values in found],
+                [196 * _error(values) for _, values in found],
+                fmt="o", color=COLOURS[law], capsize=3, label=f"{law}, ours",
+            )  # fmt: skip
+        axes.axhline(100 * result["majority"], color="0.5", ls=":", lw=1)
+        axes.set_xticks(range(len(ROWS)), list(ROWS.values()), fontsize=8)
+        axes.set_title(f"sigma = {cells[0]['sigma']:g} ({SIGMA[arm]})", fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+    grid[0].set_ylabel("test accuracy, %; dotted: guessing")
+    grid[0].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _mean(values: list[float]) -> str:
+    return f"{100 * fmean(values):.2f} +- {100 * _error(values):.2f}"
+
+
+def _error(values: list[float]) -> float:
+    return stdev(values) / len(values) ** 0.5

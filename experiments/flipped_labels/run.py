@@ -1,0 +1,83 @@
+"""Test accuracy of unlearned and retrained LSTMs: without, with and with flipped public labels.
+
+Paper: [tab:unlearning-LSTM-results]. Models of [subseq:ulira_details] at the last K, shared with
+`ulira_reviews`; 40 % of public labels are turned over in the third row. Means are over models, with
+standard errors; all models share one draw of the data and one test set, so the errors are not those
+of another draw. With public data an epoch has more steps: more learning and more noise.
+"""
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from experiments.flipped_labels.settings import PAPER, Settings
+from experiments.flipped_labels.verdicts import verdicts
+from experiments.reviews_lstm.corpus import reviews
+from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of
+from experiments.ulira_reviews.run import machines
+from experiments.ulira_reviews.settings import cut
+
+__all__ = ["run"]
+
+Row = dict[str, Any]
+
+
+def run(settings: Settings) -> Row:
+    models = settings.models
+    sampler = Sampler(models, settings.keep, settings.slice_seconds)
+    found = sampler.chosen()
+    data = reviews(models.corpus, found["shape"]["words"])
+    smaller = cut(
+        models,
+        of_each_law=settings.blocks * models.chain.models,
+        public=len(data.public.targets),
+        forget=settings.forget,
+    )
+    smaller += [] if "paper" in settings.arms else ["the paper's sigma: not run"]
+    print("  cut: " + "; ".join(smaller), file=sys.stderr)
+    sampled = [
+        sampler.sampled(cell_of(found, arm, public, settings.forget), settings.blocks)
+        for arm in arms_of(found, settings.arms)
+        for public in PAPER
+    ]
+    cells = [_cell(one) for one in sampled]
+    share = float(data.test.targets.float().mean())
+    return {
+        "settings": asdict(settings),
+        "cut": smaller,
+        "stands_for": data.stands_for,
+        "search": found,
+        "seconds": sampler.parts.seconds,
+        "device": machines(sampled),
+        "majority": max(share, 1 - share),
+        "cells": cells,
+        "verdicts": verdicts(cells, found, settings.level),
+    }
+
+
+def _cell(sampled: Sampled) -> Row:
+    """Accuracies of every model: before unlearning, unlearned, retrained."""
+    cell, rows = sampled.cell, sampled.rows
+    found: Row = {
+        "arm": cell.arm,
+        "sigma": cell.sigma,
+        "step_size": cell.step_size,
+        "public": cell.public,
+        "models": sum(row["models"] for row in rows),
+        "blocks_left": sampled.missing,
+    }
+    if rows:
+        found |= {
+            "unlearn_epochs": rows[0]["unlearn_epochs"][-1],
+            "learned": _all(rows, "unlearned", 0),
+            "unlearned": _all(rows, "unlearned", 1),
+            "retrained": _all(rows, "retrained", 1),
+            "norm": float(np.mean([row["retrained"]["norm"] for row in rows])),
+        }
+    return found
+
+
+def _all(rows: list[Row], law: str, place: int) -> list[float]:
+    return [value for row in rows for value in row[law]["accuracy"][place]]

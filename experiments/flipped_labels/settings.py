@@ -1,0 +1,37 @@
+"""The paper's table of accuracies, [tab:unlearning-LSTM-results], on ulira_reviews' models."""
+
+from dataclasses import dataclass
+
+from experiments.reviews_lstm.slices import Models
+from experiments.ulira_reviews.settings import MODELS
+
+__all__ = ["PAPER", "SCALES", "Settings"]
+
+PAPER = {  # percent, unlearned and retrained, K = 15
+    "without": (82.59, 82.54),
+    "with": (81.42, 82.15),
+    "flipped": (80.40, 80.80),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Args:
+    arms: Sigmas, the wanted one first: "learns" or "paper".
+    blocks: Of models of each law, in each cell.
+    """
+
+    models: Models
+    blocks: int
+    forget: int
+    arms: tuple[str, ...] = ("learns", "paper")
+    level: float = 0.95
+    keep: bool = True
+    slice_seconds: float = 540.0
+
+
+SCALES = {
+    "smoke": Settings(MODELS["smoke"], 1, forget=10, arms=("learns",), keep=False),
+    "cpu": Settings(MODELS["cpu"], 3, forget=20, arms=("learns",)),
+    "paper": Settings(MODELS["paper"], 1, forget=100),
+}

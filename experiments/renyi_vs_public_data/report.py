@@ -1,0 +1,337 @@
+"""Two figures and the tables, from the JSON alone."""
+
+import math
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from experiments.datasets.pairs import QUICKDRAW
+from experiments.renyi_vs_public_data.paired import geometric, mean_interval
+from experiments.renyi_vs_public_data.verdicts import by_k, chosen, parted
+
+__all__ = [
+    "by_volume",
+    "checks",
+    "draw",
+    "draw_factors",
+    "factors",
+    "report",
+    "tables",
+    "verdict_table",
+]
+
+Row = dict[str, Any]
+COLOURS = ("#2166ac", "#67a9cf", "#ef8a62", "#b2182b")
+FACTOR_COLOURS = ("#1b7837", "#762a83", "#e08214", "#b2182b", "#2166ac", "#666666")
+
+
+def report(result: Row, folder: Path) -> str:
+    """Draw SCALE.png and SCALE_factors.png, write SCALE.md, and return it."""
+    scale = result.get("scale", "run")
+    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    drawn = draw_factors(result)
+    drawn.savefig(folder / f"{scale}_factors.png", dpi=150, metadata={"Software": None})
+    text = "\n\n".join(
+        [header(result), verdict_table(result), tables(result), factors(result), checks(result)]
+    )
+    (folder / f"{scale}.md").write_text(text + "\n")
+    return text
+
+
+def header(result: Row) -> str:
+    settings, chain = result["settings"], result["settings"]["chain"]
+    lines = [
+        f"Scale `{result.get('scale', 'run')}` on {result['device']}, "
+        f"{sum(result['seconds'].values()):.0f} s. Base setting: random forget set, zero init, "
+        f"features of norm 10, full batch, T = {chain['learn_steps']}, eta = "
+        f"{chain['step_size']:g}, sigma = {chain['sigma']:g}, R = {chain['radius']:g}; "
+        f"{settings['splits']} splits, intervals at 95 % over splits."
+    ]
+    for pair, retained in settings["pairs"]:
+        public, private, _ = result["available"][pair]
+        most = max(row["public"] for row in result["rows"] if row["pair"] == pair)
+        again = f", repeated up to {most / public:.1f} times" if most > public else ", none twice"
+        stands = f"; stands for {QUICKDRAW}" if pair == "sketch/cartoon" else ""
+        lines.append(
+            f"{pair}: {retained:,} private rows retained (of {private:,}), public rows out of "
+            f"{public:,}{again}{stands}."
+        )
+    return "\n".join(lines)
+
+
+def verdict_table(result: Row) -> str:
+    lines = ["| the paper says | found | verdict |", "|---|---|---|"]
+    lines += [f"| {r['claim']} | {r['found']} | {r['verdict']} |" for r in result["verdicts"]]
+    return "\n".join(lines)
+
+
+def tables(result: Row) -> str:
+    """Every point of the base setting: mean over splits (standard error), certified bound."""
+    ks = result["settings"]["unlearn_steps"]
+    heads = " | ".join(f"K = {k}" for k in ks)
+    lines = [
+        f"| pair | design | public | forgotten | {heads} | certified, K = {ks[-1]} "
+        "| fall with K: in all = means x noise |",
+        "|---|---|---:|---:|" + "---:|" * (len(ks) + 2),
+    ]
+    paper = {
+        (pair, point) for pair, _ in result["settings"]["pairs"] for point in _three(result, pair)
+    }
+    seen = dict.fromkeys(
+        (row["pair"], row["design"], row["public"], row["forget"])
+        for row in result["rows"]
+        if row["variant"] == "base"
+    )
+    for pair, design, public, forget in seen:
+        rows = chosen(result["rows"], pair=pair, design=design, public=public, forget=forget)
+        rows = chosen(rows, variant="base")
+        cells = " | ".join(_told(row["values"]) for row in rows)
+        fall = by_k(rows)
+        name = design
+        if design == "grid":
+            name = "the paper's" if (pair, (public, forget)) in paper else "its counts, crossed"
+        lines.append(
+            f"| {pair} | {name} | {public:,} | {forget:,} | {cells} | {rows[-1]['certified']:.3g} "
+            f"| {fall['in all'].value:.3f} = {fall['means'].value:.3f} x "
+            f"{fall['noise'].value:.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def factors(result: Row) -> str:
+    """One factor at a time, at the last K."""
+    k = result["settings"]["unlearn_steps"][-1]
+    lines = [
+        f"| one factor changed | public | forgotten | D_2 at K = {k} | certified | method |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    for row in chosen(result["rows"], design="factor", unlearn_steps=k):
+        bound = "not covered (E35)" if row["certified"] is None else f"{row['certified']:.3g}"
+        method = row["method"] + (f", {row['models']:,} models" if "models" in row else "")
+        lines.append(
+            f"| {row['variant']} | {row['public']:,} | {row['forget']:,} | {_told(row['values'])} "
+            f"| {bound} | {method} |"
+        )
+    return "\n".join(lines)
+
+
+def checks(result: Row) -> str:
+    """Every estimator on one split."""
+    lines = [
+        "| pair | public | forgotten | K | predicted | coupled pairs | independent models "
+        "| discriminator: held out / on its training samples | certified |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in result["checks"]:
+        seen, rough, read = row["coupled"], "-", "-"
+        if row["hotelling"]:
+            rough = f"{row['hotelling']['value']:.3g} +- {_error(row['hotelling']):.1g}"
+        if row["discriminator"]:
+            held, trained = (row["discriminator"][name] for name in ("held_out", "trained"))
+            read = f"{held:.3g} / {trained:.3g}"
+        lines.append(
+            f"| {row['pair']} | {row['public']:,} | {row['forget']:,} | {row['unlearn_steps']} "
+            f"| {row['predicted']:.4g} | {seen['value']:.4g} +- {_error(seen):.1g} "
+            f"| {rough} | {read} | {row['certified']:.3g} |"
+        )
+    return "\n".join(lines)
+
+
+def draw(result: Row) -> Figure:
+    pairs = [pair for pair, _ in result["settings"]["pairs"]]
+    figure = Figure(figsize=(13, 3.7 * len(pairs)), layout="constrained")
+    grid = figure.subplots(len(pairs), 3, squeeze=False)
+    for pair, (left, middle, right) in zip(pairs, grid, strict=True):
+        _paper(left, result, pair)
+        _series(middle, result, pair)
+        _parts(right, result, pair)
+        for axes in (left, middle):
+            axes.set_yscale("log")
+            axes.set_ylabel("$D_2(\\pi_R^{T+K} \\,\\|\\, \\pi_U^K)$")
+            axes.grid(alpha=0.25, lw=0.5)
+        for axes in (left, middle, right):
+            axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _paper(axes: Axes, result: Row, pair: str) -> None:
+    three = _three(result, pair)
+    places = range(len(three))
+    for colour, k in zip(COLOURS, result["settings"]["unlearn_steps"], strict=False):
+        rows = [_at(result, pair, "grid", point, k) for point in three]
+        _line(axes, places, rows, colour, f"K = {k}")
+        read = [
+            (place, row["discriminator"]["held_out"])
+            for place, point in zip(places, three, strict=True)
+            for row in chosen(result["checks"], pair=pair, unlearn_steps=k)
+            if (row["public"], row["forget"]) == point and row["discriminator"]
+        ]
+        if read:
+            axes.plot(*zip(*read, strict=True), "x", color=colour, ms=6)
+    for k, style in _ends(result):
+        bounds = [_at(result, pair, "grid", point, k)["certified"] for point in three]
+        axes.plot(places, bounds, style, color="0.4", lw=1.2, label=f"certified, K = {k}")
+    axes.set_xticks(
+        list(places), [f"{public:,} public\n{forget:,} forgotten" for public, forget in three]
+    )
+    axes.set_xlim(-0.2, len(three) - 0.8)
+    crosses = (
+        "; crosses: discriminator" if any(r["discriminator"] for r in result["checks"]) else ""
+    )
+    axes.set_title(f"{pair}: the paper's points (total fixed){crosses}", fontsize=9)
+    axes.legend(frameon=False, fontsize=7, ncols=2)
+
+
+def _series(axes: Axes, result: Row, pair: str) -> None:
+    rows = chosen(result["rows"], pair=pair, design="series")
+    points = list(dict.fromkeys((row["public"], row["forget"]) for row in rows))
+    volumes = [public / rows[0]["retained"] for public, _ in points]
+    for colour, k in zip(COLOURS, result["settings"]["unlearn_steps"], strict=False):
+        _line(axes, volumes, [_at(result, pair, "series", p, k) for p in points], colour, None)
+    for k, style in _ends(result):
+        bounds = [_at(result, pair, "series", point, k)["certified"] for point in points]
+        axes.plot(volumes, bounds, style, color="0.4", lw=1.2)
+    by_volume(axes, volumes)
+    axes.set_title(f"{pair}: {points[0][1]:,} forgotten throughout", fontsize=9)
+
+
+def _parts(axes: Axes, result: Row, pair: str) -> None:
+    """Falls in logs, base 2: halvings."""
+    first, *_, k = result["settings"]["unlearn_steps"]
+    found = parted(result, pair, k)
+    fall = by_k(_base(result, pair, _three(result, pair)[1]))
+    series = chosen(result["rows"], pair=pair, design="series", unlearn_steps=k)
+    none, last, most = series[0]["values"], series[-1]["values"], _volume(series[-1])
+    alone = mean_interval([math.log2(a / b) for a, b in zip(last, none, strict=True)])
+    bars = [
+        ("paper's points, first to last", _halvings(found["in all"]), "#444444"),
+        ("of it: fewer forgotten", _halvings(found["forget"]), "#b2182b"),
+        ("of it: more public", _halvings(found["public"]), "#2166ac"),
+        (f"public alone, 0 to {most:g} times", (alone.value, alone.low, alone.high), "#2166ac"),
+        (f"K = {first} to {k}", _halvings(fall["in all"]), "#444444"),
+        ("of it: dilution by noise", _halvings(fall["noise"]), "#e08214"),
+        ("of it: contraction of means", _halvings(fall["means"]), "#1b7837"),
+    ]  # fmt: skip
+    for place, (_, (value, low, high), colour) in enumerate(bars):
+        reach = [[value - low], [high - value]] if math.isfinite(high - low) else None
+        axes.barh(place, value, color=colour, height=0.62)
+        if reach:
+            axes.errorbar(value, place, xerr=reach, color="black", lw=1, capsize=2)
+        axes.annotate(
+            f"x {2**value:.3g}",
+            (max(high if reach else value, 0), place),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+        )
+    axes.axvline(0, color="0.3", lw=0.8)
+    axes.set_yticks(range(len(bars)), [name for name, _, _ in bars], fontsize=8)
+    axes.invert_yaxis()
+    low, high = axes.get_xlim()
+    axes.set_xlim(low, high + 0.16 * (high - low))
+    axes.set_xlabel("change of $\\log_2 D_2$ (one to the left: halved)")
+    axes.set_title(f"{pair}: where a fall comes from, K = {k}", fontsize=9)
+
+
+def draw_factors(result: Row) -> Figure:
+    """D_2 at the paper's points and along the series, one factor at a time."""
+    figure = Figure(figsize=(11, 3.9), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    k, pair = result["settings"]["unlearn_steps"][-1], result["settings"]["pairs"][0][0]
+    three, low = _three(result, pair), math.inf
+    series = chosen(result["rows"], pair=pair, design="series", unlearn_steps=k)
+    names = ["base", *result["settings"]["factors"]]
+    for colour, name in zip(("black", *FACTOR_COLOURS), names, strict=False):
+        rows = chosen(result["rows"], pair=pair, variant=name, unlearn_steps=k)
+        ordered = [next(r for r in rows if (r["public"], r["forget"]) == p) for p in three]
+        _line(left, range(len(three)), ordered, colour, name)
+        alone = [
+            r for r in rows if r["forget"] == three[1][1] and (r["public"], r["forget"]) != three[1]
+        ]
+        alone = series if name == "base" else alone
+        _line(right, [_volume(r) for r in alone], alone, colour, None)
+        low = min(low, *(fmean(r["values"]) for r in [*ordered, *alone] if fmean(r["values"]) > 0))
+    left.set_xticks(range(len(three)), [f"{p:,} public\n{f:,} forgotten" for p, f in three])
+    by_volume(right, [_volume(row) for row in series])
+    left.set_title(f"{pair}, K = {k}: the paper's points", fontsize=9)
+    right.set_title(f"{three[1][1]:,} forgotten throughout", fontsize=9)
+    for axes in (left, right):
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=low / 3)
+        axes.set_ylabel("$D_2$")
+        axes.grid(alpha=0.25, lw=0.5)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(frameon=False, fontsize=8, loc="outside right center")
+    return figure
+
+
+def by_volume(axes: Axes, volumes: list[float]) -> None:
+    axes.set_xscale("symlog", linthresh=0.5, linscale=0.5)
+    axes.set_xticks(volumes, [f"{volume:g}" for volume in volumes], minor=False)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("public rows for each retained private row")
+
+
+def _volume(row: Row) -> float:
+    return row["public"] / row["retained"]
+
+
+def _line(axes: Axes, x: Any, rows: list[Row], colour: str, label: str | None) -> None:
+    """Means over splits with intervals; what is not above 0 is below the axis."""
+    found = [geometric(row["values"]) for row in rows]
+    values = [one.value for one in found]
+    below = [min(one.value - max(one.low, 0.02 * abs(one.value)), abs(one.value)) for one in found]
+    above = [min(one.high, 1e9) - one.value for one in found]
+    style = "o:" if "errors" in rows[0] else "o-"
+    axes.errorbar(
+        list(x), values, [[max(b, 0) for b in below], above], fmt=style, color=colour, ms=3.5,
+        lw=1.6, elinewidth=0.8, capsize=2, label=label,
+    )  # fmt: skip
+
+
+def _three(result: Row, pair: str) -> list[tuple[int, int]]:
+    """The paper's points: the diagonal of its counts."""
+    rows = chosen(result["rows"], pair=pair, design="grid")
+    publics = sorted({row["public"] for row in rows})
+    forgets = sorted({row["forget"] for row in rows}, reverse=True)
+    return list(zip(publics, forgets, strict=True))
+
+
+def _base(result: Row, pair: str, point: tuple[int, int]) -> list[Row]:
+    return chosen(
+        result["rows"], pair=pair, design="grid", public=point[0], forget=point[1], variant="base"
+    )
+
+
+def _at(result: Row, pair: str, design: str, point: tuple[int, int], k: int) -> Row:
+    public, forget = point
+    (found,) = chosen(
+        result["rows"], pair=pair, design=design, public=public, forget=forget, unlearn_steps=k
+    )
+    return found
+
+
+def _ends(result: Row) -> list[tuple[int, str]]:
+    ks = result["settings"]["unlearn_steps"]
+    return [(ks[0], "--"), (ks[-1], ":")]
+
+
+def _halvings(factor: Any) -> tuple[float, float, float]:
+    return tuple(  # type: ignore[return-value]
+        math.log2(x) if 0 < x < math.inf else math.copysign(math.inf, x - 1)
+        for x in (factor.value, factor.low, factor.high)
+    )
+
+
+def _told(values: list[float]) -> str:
+    return str(geometric(values))
+
+
+def _error(found: Row) -> float:
+    low, high = found["interval"]
+    return (high - low) / 2 / 1.96

@@ -1,0 +1,124 @@
+"""The violins of [fig:mia_results] and the tables behind them, from the JSON alone."""
+
+from pathlib import Path
+from typing import Any
+
+from experiments.renyi_vs_public_data.report import verdict_table
+from experiments.ulira_reviews.verdicts import SIGMA
+from expunge.report.ulira_figure import draw
+
+__all__ = ["attack_table", "chosen", "report", "scale_run"]
+
+SHOWN = (1, 5, 10, 15)
+Row = dict[str, Any]
+
+
+def report(result: Row, folder: Path) -> str:
+    """Write SCALE.png and SCALE.md, and return the tables."""
+    scale = result.get("scale", "run")
+    panels = _panels(result["cells"])
+    if panels:
+        (folder / f"{scale}.png").write_bytes(draw(panels, "png"))
+    head = (
+        f"{scale_run(result)} T and K count epochs (appendix; the text says iterations), with "
+        "independent orders; one attack of each size, intervals by drawing shadow and test models "
+        f"again. {result['settings']['test']} test models of each law show at most epsilon = "
+        f"{result['ceiling']:.2f}, whatever the attack."
+    )
+    text = "\n\n".join([head, verdict_table(result), attack_table(result), chosen(result)])
+    (folder / f"{scale}.md").write_text(text + "\n")
+    return text
+
+
+def scale_run(result: Row) -> str:
+    """What was run, on what, and what was cut."""
+    cut = "; ".join(result["cut"]) or "nothing"
+    stands = f" Its data stand for {result['stands_for']}." if result["stands_for"] else ""
+    seconds = sum(result["seconds"].values())
+    models = result["settings"]["models"]
+    return (
+        f"Scale `{result.get('scale', 'run')}` ({result['device']}, {seconds:.0f} s, batches of "
+        f"{models['chain']['batch']}). Cut against the paper's size: {cut}.{stands}"
+    )
+
+
+def attack_table(result: Row) -> str:
+    lines = [
+        "| sigma | public | forgotten | models | K | confidence | right | sure and right "
+        "| test accuracy: unlearned / retrained |",
+        "|---|---|---:|---:|---|---:|---:|---:|---:|",
+    ]
+    for cell in result["cells"]:
+        start = (
+            f"| {cell['sigma']:g} ({SIGMA[cell['arm']]}) | {cell['public']} | {cell['forget']} "
+            f"| {cell['models']} "
+        )
+        if "steps" not in cell:
+            lines.append(f"{start}| not yet | | | | |")
+            continue
+        shown = [row for row in cell["steps"] if row["unlearn_epochs"] in SHOWN]
+        named = [(str(row["unlearn_epochs"]), row) for row in shown or cell["steps"]]
+        named.append(("never unlearned", cell["never_unlearned"]))
+        if cell["null"] is not None:
+            named.append(("null: retrained twice", cell["null"]))
+        accuracy = cell["test_accuracy"]
+        both = " / ".join(f"{accuracy[law]['mean']:.1%}" for law in ("unlearned", "retrained"))
+        for name, row in named:
+            low, high = row["interval"]
+            lines.append(
+                f"{start}| {name} | {row['confidence']:.3f} [{low:.3f}, {high:.3f}] "
+                f"| {row['accuracy']:.0%} | {row['confident']:.0%} | {both} |"
+            )
+    return "\n".join(lines)
+
+
+def chosen(result: Row) -> str:
+    """The search on public data."""
+    found = result["search"]
+    shape = found["shape"]
+    arms = "; ".join(
+        f"{arm}: sigma {found[arm]['sigma']:g}, step size {found[arm]['step_size']:g}, "
+        f"{found[arm]['accuracy']:.1%}"
+        for arm in ("paper", "learns", "no noise")
+    )
+    reached = "" if found["reached"] else "; no sigma above 0 reaches it"
+    lines = [
+        f"Chosen on held-out public reviews, of which {found['majority']:.1%} have one label "
+        f"(to learn: {found['needed']:.1%}{reached}): {shape['words']} words, embedding "
+        f"{shape['embedding']}, hidden {shape['hidden']}; {arms}.",
+        "",
+        "| words, embedding, hidden | sigma | step size | accuracy |",
+        "|---|---:|---:|---:|",
+    ]
+    for row in found["tried"]:
+        widths = ", ".join(str(value) for value in row["shape"].values())
+        lines.append(
+            f"| {widths} | {row['sigma']:g} | {row['step_size']:g} | {row['accuracy']:.1%} |"
+        )
+    return "\n".join(lines)
+
+
+def _panels(cells: list[Row]) -> list[list[Row]]:
+    """Rows by sigma and forget set, without and with public data; half rows are left out."""
+    rows = []
+    for arm, forget in dict.fromkeys((cell["arm"], cell["forget"]) for cell in cells):
+        both = [
+            _panel(cell)
+            for cell in cells
+            if (cell["arm"], cell["forget"]) == (arm, forget) and "steps" in cell
+        ]
+        rows += [both] if len(both) == 2 else []
+    return rows
+
+
+def _panel(cell: Row) -> Row:
+    attacks = [
+        {"unlearn_steps": row["unlearn_epochs"], "confidences": row["confidences"]}
+        for row in cell["steps"]
+    ]
+    return {
+        "title": f"sigma {cell['sigma']:g}, {cell['forget']} forgotten, {cell['public']} public",
+        "with_public": cell["public"] == "with",
+        "verdict": cell["trend"]["verdict"].split(":")[0],
+        "attacks": attacks,
+    }

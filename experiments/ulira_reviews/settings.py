@@ -1,0 +1,107 @@
+"""The paper's audit of LSTMs on reviews, [subseq:ulira_details], as large as each scale allows.
+
+Not in the paper, and ours: widths, step sizes and a sigma at which models learn (chosen on public
+data, `reviews_lstm/search.py`), the number of words read, batches of 250.
+"""
+
+from dataclasses import dataclass
+
+from experiments.reviews_lstm.corpus import TOY, Corpus
+from experiments.reviews_lstm.models import Chain, Shape
+from experiments.reviews_lstm.search import Grid
+from experiments.reviews_lstm.slices import Models
+
+__all__ = ["MODELS", "PAPER", "SCALES", "Settings", "cut"]
+
+REVIEWS = "amazon/imdb text"
+K = tuple(range(1, 16))
+PAPER = {  # what a scale is held against; words are ours
+    "words read of a review": 200,
+    "models of each law": 75,
+    "epochs of learning (T)": 50,
+    "largest K": 15,
+    "private reviews": 25_000,
+    "public reviews": 50_000,
+    "forgotten": 100,
+    "test reviews": 10_000,
+}
+
+MODELS = {
+    "smoke": Models(
+        Corpus(TOY, private=60, public=60, test=40, length=6),
+        Chain(learn_epochs=2, unlearn_epochs=(1, 3), batch=20, models=24),
+        Grid((Shape(64, 4, 4),), step_sizes=(1.0,), steps=4, models=2, sigmas=(0.1, 0.01, 0.0)),
+    ),
+    "cpu": Models(
+        Corpus(REVIEWS, private=600, public=600, test=1000, length=16),
+        Chain(learn_epochs=20, unlearn_epochs=K, batch=50, models=12),
+        Grid((Shape(500, 8, 16),), (0.3, 1.0, 3.0), steps=500, models=3, sigmas=(0.1, 0.01, 0.0)),
+    ),
+    "paper": Models(
+        Corpus(REVIEWS, private=25_000, public=50_000, test=10_000, length=48),
+        Chain(learn_epochs=50, unlearn_epochs=K, batch=250, models=75),
+        Grid(
+            (Shape(2000, 16, 16), Shape(5000, 32, 64)), (0.3, 1.0, 3.0), steps=3000, models=3
+        ),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Args:
+    blocks: Of models of each law, in each cell; more of them repeat the attack.
+    cells: Arm, with or without public data, and size of the forget set, the wanted ones first.
+    shadow, test: Models of each law in one attack; the paper's 50 and 25.
+    slice_seconds: After which no further block is begun; the next run goes on.
+    """
+
+    models: Models
+    blocks: int
+    cells: tuple[tuple[str, str, int], ...]
+    shadow: int = 50
+    test: int = 25
+    resamples: int = 1000
+    level: float = 0.95
+    seed: int = 0
+    keep: bool = True
+    slice_seconds: float = 540.0
+
+    @property
+    def models_of_each_law(self) -> int:
+        return self.blocks * self.models.chain.models
+
+
+def cut(models: Models, *, of_each_law: int, public: int, forget: int) -> list[str]:
+    """What is smaller than in the paper. Args: public: Reviews that there were."""
+    corpus, chain = models.corpus, models.chain
+    ours = (
+        corpus.length, of_each_law, chain.learn_epochs, max(chain.unlearn_epochs),
+        corpus.private, public, forget, corpus.test,
+    )  # fmt: skip
+    return [
+        f"{what}: {here:,} of {full:,}"
+        for (what, full), here in zip(PAPER.items(), ours, strict=True)
+        if here < full
+    ]
+
+
+def both(arm: str, forget: int) -> tuple[tuple[str, str, int], ...]:
+    return (arm, "without", forget), (arm, "with", forget)
+
+
+SCALES = {
+    "smoke": Settings(
+        MODELS["smoke"], 1, both("learns", 10), shadow=8, test=16, resamples=50, keep=False
+    ),
+    "cpu": Settings(
+        MODELS["cpu"],
+        3,
+        (*both("learns", 20), *both("paper", 20), ("learns", "without", 1)),
+        shadow=20,
+        test=16,
+    ),
+    "paper": Settings(
+        MODELS["paper"], 1, (*both("learns", 100), *both("paper", 100), *both("learns", 1))
+    ),
+}
