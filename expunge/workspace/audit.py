@@ -33,7 +33,15 @@ from expunge.unlearning.schemes import FullBatch
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import loaded
 
-__all__ = ["audit", "audited", "last_audit", "laws_of"]
+__all__ = [
+    "MODELS",
+    "audit",
+    "audited",
+    "descent_control",
+    "last_audit",
+    "laws_of",
+    "worst_descent",
+]
 
 Progress = Callable[[str], None]
 AUDIT = "audit.json"  # of a workspace: evidence about its model, for the report
@@ -159,13 +167,24 @@ def _residual_laws(
     )
 
 
-def _descent_laws(job: Job, strategy: Langevin, models: int, seed: int, noise: float) -> Laws:
+def worst_descent(job: Job, strategy: Langevin) -> tuple[WorstDescent, int]:
+    """What `langevin` is audited on, and the steps that it would take to honour the request.
+
+    Raises:
+        InvalidInput: batches, or a request that cannot be honoured.
+    """
     if not isinstance(strategy.scheme, FullBatch):
         raise InvalidInput("scheme", "only full batches can be audited")
-    worst = WorstDescent.of(
-        job, strategy, one_in=max(2, -(-int(job.keep.sum()) // len(_canary_rows(job))))
-    )
-    steps = _steps_needed(worst, job)
+    one_in = max(2, -(-int(job.keep.sum()) // len(_canary_rows(job))))
+    worst = WorstDescent.of(job, strategy, one_in=one_in)
+    try:
+        return worst, smallest_unlearn_steps(worst.setting, job.target, sigma=worst.sigma)
+    except Refused as error:
+        raise InvalidInput("audit", str(error)) from error
+
+
+def _descent_laws(job: Job, strategy: Langevin, models: int, seed: int, noise: float) -> Laws:
+    worst, steps = worst_descent(job, strategy)
     certified = worst.certified(steps)
     both: tuple[Any, ...] = ("unlearned", "retrained")
     drawn = worst.drawn(both, steps, models=models, seed=3 * seed, noise=noise)
@@ -177,20 +196,13 @@ def _descent_laws(job: Job, strategy: Langevin, models: int, seed: int, noise: f
         direction=worst.direction,
         epsilon=certified.epsilon(job.target.delta),
         mu=certified.mu,
-        control=_descent_control(job, strategy, models, 3 * seed + 2),
+        control=descent_control(job, strategy, models=models, seed=3 * seed + 2),
         reach=worst.reached(steps) / certified.mu,
         faulty_mu=worst.reached(steps, noise=0.1),
     )
 
 
-def _steps_needed(worst: WorstDescent, job: Job) -> int:
-    try:
-        return smallest_unlearn_steps(worst.setting, job.target, sigma=worst.sigma)
-    except Refused as error:
-        raise InvalidInput("audit", str(error)) from error
-
-
-def _descent_control(job: Job, strategy: Langevin, models: int, seed: int) -> Control:
+def descent_control(job: Job, strategy: Langevin, *, models: int, seed: int) -> Control:
     """The largest request that could be honoured, half of the records at most, is ignored.
 
     Where the observer saw the learned model too, unlearning buys nothing that could be skipped:
