@@ -1,6 +1,6 @@
 """List, run and report experiments."""
 
-import importlib
+import ast
 import sys
 from typing import Annotated
 
@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=N
 def list_experiments() -> None:
     """Every experiment and what it shows."""
     for name in names():
-        doc = importlib.import_module(f"experiments.{name}.run").__doc__ or ""
+        doc = ast.get_docstring(ast.parse((ROOT / name / "run.py").read_text())) or ""
         print(f"{name:24} {doc.splitlines()[0]}")
 
 

@@ -18,7 +18,8 @@ def experiments(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_every_folder_with_a_run_is_listed():
     assert {"errata", "required_noise"} <= set(names())
-    assert all(name in experiments("list").stdout for name in names())
+    listed = experiments("list").stdout
+    assert all(name in listed for name in names())
 
 
 def test_an_unknown_experiment_is_named():
