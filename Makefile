@@ -17,11 +17,11 @@ demo: setup  ## the main job on embedded data
 	$(BIN)/expunge demo
 
 test: setup  ## everything that is neither slow nor gpu, and the examples in the docs
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2  # a core for each worker
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' expunge docs README.md
 
 slow: setup  ## the statistical and long tests
-	$(BIN)/python -m pytest -n 2 -m slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow
 
 lint: setup  ## format, lint, types
 	$(BIN)/ruff format --check .

@@ -76,7 +76,7 @@ def test_two_ensembles_of_one_law_have_no_divergence_unless_each_has_one_order_f
     for batch in (IndependentBatches(20, 1), SharedBatches(20)):
         problem = made(batch=batch, sigma=0.02, learn_steps=6)
         pair = [
-            sample_ensemble(problem, ("learned",), (), models=600, seed=seed)["learned", 0].weights
+            sample_ensemble(problem, ("learned",), (), models=300, seed=seed)["learned", 0].weights
             for seed in (1, 2)
         ]
         found[batch] = renyi_estimate(of=pair[0], against=pair[1], level=1 - 1e-6).interval
