@@ -153,6 +153,7 @@ def _print(document: dict[str, Any]) -> None:
     console.print(
         "Who could still learn something: an observer who kept the model from before the deletion."
     )
+    console.print(f"attack on {document['audit']['models']} models: {document['audit']['verdict']}")
     for name, path in document["files"].items():
         console.print(f"{name}: {path}")
     console.print(f"check it: expunge verify {document['files']['certificate']}")

@@ -1,5 +1,6 @@
 """An audit on one axis: what the attack proves, what is estimated, what is certified."""
 
+import math
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -25,12 +26,16 @@ def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
     axes.plot([low, high], [1, 1], color=COLOURS["estimate"], lw=2)
     axes.plot(_epsilon(estimate["value"], delta), 1, "o", color=COLOURS["estimate"])
     axes.plot(audit["positive_control"]["epsilon"], 2, "x", color=COLOURS["attack"], ms=8)
-    axes.axvline(0, color="0.8", lw=1)
     rows = ["attack: at least", "estimate", "control with a fault"]
     axes.set_yticks(range(3), rows, fontsize=9)
     axes.set_ylim(-0.6, 2.6)
     axes.invert_yaxis()
-    axes.set_xscale("symlog", linthresh=max(certified, 1e-3))
+    scale, top = max(certified, 1e-3), max(certified, high, audit["positive_control"]["epsilon"])
+    axes.set_xscale("symlog", linthresh=scale)
+    axes.set_xlim(-0.05 * scale, 1.5 * max(top, audit["lower_bound"]["value"]))
+    powers = range(math.ceil(math.log10(scale)), math.ceil(math.log10(max(top, scale))) + 1)
+    axes.set_xticks([0, *(10.0**k for k in powers)], ["0", *(f"{10.0**k:g}" for k in powers)])
+    axes.set_xticks([], minor=True)
     axes.set_xlabel(f"epsilon at delta = {delta:g}; shaded: what the certificate allows")
     axes.spines[["top", "right", "left"]].set_visible(False)
     return encoded(figure, kind)
