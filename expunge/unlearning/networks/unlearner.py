@@ -57,7 +57,7 @@ NAMED: dict[str, NetworkStrategy] = {
     s.name: s for s in (Head(), HeadFinetune(), RetrainNetwork(), NetworkLangevin(), Clipped())
 }
 # Who wrote a module: it has seen private records, and is no start for anybody else.
-_WRITERS: "WeakKeyDictionary[nn.Module, int]" = WeakKeyDictionary()
+_WRITERS: "WeakKeyDictionary[nn.Module, object]" = WeakKeyDictionary()
 NOT_IT = "the model is no longer the one that came to fit; fit again"
 UNTRIED = "no placebo was run: fit(..., evaluate=(inputs, targets)) tells what a certificate buys"
 
@@ -116,6 +116,7 @@ class TorchUnlearner:
         if isinstance(loss, nn.Module) and any(True for _ in loss.parameters()):
             raise InvalidInput("loss", "has parameters, which nothing here trains; move them out")
         self._check_observer()
+        self._mark = object()  # an id would come back after this unlearner is gone
         self._template: nn.Module | None = None
         self._fitted: _Fitted | None = None
 
@@ -288,7 +289,7 @@ class TorchUnlearner:
     def _check_unseen(self) -> None:
         """The start must never have seen private records; that much can be known of it here."""
         scratch = isinstance(self.strategy, RetrainNetwork) and self.strategy.start == "scratch"
-        if self.model in _WRITERS and _WRITERS[self.model] != id(self) and not scratch:
+        if _WRITERS.get(self.model, self._mark) is not self._mark and not scratch:
             raise InvalidInput(
                 "model", "another unlearner has trained it on its private records; pass a fresh one"
             )
@@ -303,7 +304,7 @@ class TorchUnlearner:
 
     def _install(self, fitted: "_Fitted") -> None:
         copy_into(self.model, with_state(fitted.job.module, fitted.outcome.state))
-        _WRITERS[self.model] = id(self)
+        _WRITERS[self.model] = self._mark
         self._fitted = fitted
 
     def _compared(
