@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -88,6 +88,28 @@ def discriminator_readings(
     return Readings(tuple(readings[0]), tuple(readings[1]))
 
 
+class _Slope(NamedTuple):
+    """What the first layer's gradient is made of, one restart beside the other.
+
+    Args:
+        of_normalised: d/dW (inputs, restarts, width).
+        along: <d/dW, W>.
+        norm, left, right: |w| and its directions.
+    """
+
+    of_normalised: Tensor
+    along: Tensor
+    norm: Tensor
+    left: Tensor
+    right: Tensor
+
+    @property
+    def gradient(self) -> Tensor:
+        """(d/dW - <d/dW, W> u v')/|w|, as torch's spectral_norm has it."""
+        along = self.along[:, None] * self.left[..., None] * self.right
+        return (self.of_normalised - along) / self.norm[:, None]
+
+
 class _Critics:
     """All restarts as one stack, their gradients written out.
 
@@ -126,9 +148,9 @@ class _Critics:
     ) -> None:
         """Adam on batches of both sides: windows of a shuffled copy, shuffled again at times."""
         settings, cuda = self.settings, of.is_cuda
-        optimiser = torch.optim.Adam(
-            self.parameters, lr=settings.learning_rate, capturable=cuda, fused=cuda
-        )
+        means = [torch.zeros_like(parameter) for parameter in self.parameters]
+        squares = [torch.zeros_like(parameter) for parameter in self.parameters]
+        taken, descend = of.new_zeros((), dtype=torch.float32), _fast(_descend, of)
         size = min(settings.batch, len(of), len(against))
         windows = of.new_empty(min(len(of), len(against)) // size, 2, size, of.shape[1])
 
@@ -140,10 +162,10 @@ class _Critics:
                     torch.index_select(samples, 0, chosen, out=window[side])
 
         def step(window: Tensor) -> None:
-            gradients = self.gradients(window.flatten(0, 1), order)
-            for parameter, gradient in zip(self.parameters, gradients, strict=True):
-                parameter.grad = gradient
-            optimiser.step()
+            slope, others = self.slopes(window.flatten(0, 1), order)
+            taken.add_(1)
+            rate = settings.learning_rate
+            descend(self.parameters, slope, others, means, squares, taken, rate)
 
         shuffle()
         steps = [partial(step, window) for window in windows]
@@ -153,33 +175,30 @@ class _Critics:
                 shuffle()
             repeats[number % len(windows)]()
 
-    def gradients(self, samples: Tensor, order: float) -> list[Tensor]:
+    def slopes(self, samples: Tensor, order: float) -> tuple[_Slope, list[Tensor]]:
         """Of minus the sum of all readings; the first half of the samples are `of`.
 
-        With W = w/|w| in both layers, |w| the largest singular value, d/dw = (d/dW - <d/dW, W>
-        u v')/|w|, as torch's spectral_norm has it. Turns `direction` by one power iteration.
+        The first layer's, and the gradients of the other parameters. W = w/|w| in both layers,
+        |w| the largest singular value. Turns `direction` by one power iteration.
         """
-        fast = _compiled if samples.is_cuda else _as_it_is
         right = self.direction.clone()
-        norm, left, turned = fast(_singular)(self.first, right)
+        norm, left, turned = _fast(_singular, samples)(self.first, right)
         self.direction.copy_(turned)  # in place: a CUDA graph comes back to it
-        products = samples @ fast(_normalised)(self.first, norm, samples.dtype)
-        hidden, output = fast(_hidden)(products, self.bias, self.last)
-        of_output = fast(_of_output)(output, self.shift, order)  # (N, restarts)
-        of_products = fast(_of_products)(hidden, of_output, self.last).flatten(1)
+        products = samples @ _fast(_normalised, samples)(self.first, norm, samples.dtype)
+        hidden, output = _fast(_hidden, samples)(products, self.bias, self.last)
+        of_output = _fast(_of_output, samples)(output, self.shift, order)  # (N, restarts)
+        of_products = _fast(_of_products, samples)(hidden, of_output, self.last).flatten(1)
         of_bias = _sums(of_products).view_as(self.bias)
         weighed = of_output.to(hidden.dtype).T[:, None]  # (restarts, 1, N)
-        of_last = (weighed @ hidden.movedim(1, 0))[:, 0].float()
+        of_last = (weighed @ hidden.movedim(1, 0))[:, 0].to(self.last.dtype)
         if samples.dtype == torch.bfloat16:
             of_first = torch.mm(samples.T, of_products, out_dtype=torch.float32)
         else:
             of_first = samples.T @ of_products
-        return [
-            fast(_of_weight)(of_first.view_as(self.first), self.first, norm, left, right),
-            of_bias,
-            _of_last(of_last.to(self.last.dtype), self.last),
-            of_output.sum(0),
-        ]
+        # leaky_relu(x) = slope x: <of_products, products + bias> = <of_output, output>
+        along = (of_output * output).sum(0) - (of_bias * self.bias).sum(1)
+        slope = _Slope(of_first.view_as(self.first), along, norm, left, right)
+        return slope, [of_bias, _of_last(of_last, self.last), of_output.sum(0)]
 
 
 def _singular(first: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -214,18 +233,31 @@ def _of_products(hidden: Tensor, of_output: Tensor, last: Tensor) -> Tensor:
     return (of_output[..., None] * normalize(last, dim=1) * slope).to(hidden.dtype)
 
 
-def _of_weight(
-    of_normalised: Tensor, weight: Tensor, norm: Tensor, left: Tensor, right: Tensor
-) -> Tensor:
-    along = (of_normalised * weight).sum((0, 2)) / norm
-    return (of_normalised - along[:, None] * left[..., None] * right) / norm[:, None]
-
-
 def _of_last(of_normalised: Tensor, last: Tensor) -> Tensor:
     """One output: the singular value is the norm."""
     norm = last.norm(dim=1, keepdim=True)
     unit = last / norm
     return (of_normalised - (of_normalised * unit).sum(1, keepdim=True) * unit) / norm
+
+
+def _descend(
+    parameters: list[Tensor],
+    slope: _Slope,
+    others: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    taken: Tensor,
+    rate: float,
+) -> None:
+    """Adam's step number `taken`, in place; compiled, it reads and writes each tensor once."""
+    gradients = [slope.gradient, *others]
+    for parameter, gradient, mean, square in zip(
+        parameters, gradients, means, squares, strict=True
+    ):
+        mean.mul_(0.9).add_(0.1 * gradient)
+        square.mul_(0.999).add_(0.001 * gradient**2)
+        size = (square / (1 - 0.999**taken)).sqrt() + 1e-8
+        parameter.sub_(rate / (1 - 0.9**taken) * mean / size)
 
 
 def _sums(rows: Tensor) -> Tensor:
@@ -241,14 +273,14 @@ def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) ->
     return (2 * drawn - 1) * fan_in**-0.5
 
 
+def _fast(function: Callable[..., Any], samples: Tensor) -> Callable[..., Any]:
+    """By Triton, where it is."""
+    return _compiled(function) if samples.is_cuda and find_spec("triton") else function
+
+
 @cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """By Triton, where it is."""
-    return torch.compile(function) if find_spec("triton") else function
-
-
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function
+    return torch.compile(function, dynamic=False)  # a kernel for each width, none for all
 
 
 def _graphed(step: Callable[[], None]) -> Callable[[], None]:

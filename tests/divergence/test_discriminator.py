@@ -11,7 +11,9 @@ from expunge.divergence.discriminator import (
     WARNING,
     Discriminator,
     _Critics,
+    _descend,
     _singular,
+    _Slope,
     discriminator_readings,
 )
 from expunge.divergence.variational import convex_conjugate, polysoftplus
@@ -73,7 +75,8 @@ def test_its_gradients_are_those_of_torchs_spectral_norm():
     for _ in range(300):
         critics.direction = _singular(critics.first, critics.direction)[2]
     samples = torch.randn(20, 4, generator=generator, dtype=torch.float64)
-    ours = critics.gradients(samples, 2.0)
+    slope, others = critics.slopes(samples, 2.0)
+    ours = [slope.gradient, *others]
     for i in range(SMALL.restarts):
         parts = [part.clone().requires_grad_() for part in _restart(critics, i)]
         first, bias, last, shift = parts
@@ -87,6 +90,23 @@ def test_its_gradients_are_those_of_torchs_spectral_norm():
         got = ours[0][:, i], ours[1][i], ours[2][i], ours[3][i]
         for mine, theirs in zip(got, expected, strict=True):
             torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-9)
+
+
+def test_its_steps_are_those_of_torchs_adam():
+    generator = torch.Generator().manual_seed(0)
+    ours = [torch.randn(4, 2, 8, generator=generator), torch.randn(2, generator=generator)]
+    theirs = [one.clone().requires_grad_() for one in ours]
+    adam = torch.optim.Adam(theirs, lr=0.1)
+    means, squares = ([torch.zeros_like(one) for one in ours] for _ in range(2))
+    norm = torch.full((2,), 0.5)
+    for taken in range(1, 4):
+        raw, other = (torch.randn(one.shape, generator=generator) for one in ours)
+        slope = _Slope(raw, torch.zeros(2), norm, torch.ones(4, 2), torch.ones(2, 8))
+        _descend(ours, slope, [other], means, squares, torch.tensor(float(taken)), 0.1)
+        theirs[0].grad, theirs[1].grad = raw / 0.5, other
+        adam.step()
+        for mine, expected in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(mine, expected.detach())
 
 
 def _restart(critics, i):
