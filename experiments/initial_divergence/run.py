@@ -49,8 +49,8 @@ def run(settings: Settings) -> dict[str, Any]:
     retained, checks = dict(settings.pairs)[settings.checked], []
     points = [*paper_points(retained), *series(retained, settings.volumes)]
     for number, point in enumerate(points):
-        made = partial(check, settings, settings.checked, point, settings.unlearn_steps[:1], device)
-        checks += parts.rows(f"check {number}", made)
+        ks = settings.unlearn_steps[:1]
+        checks += check(parts, str(number), settings, settings.checked, point, ks, device)
     parts.done()
     result = {
         "settings": asdict(settings),

@@ -111,8 +111,8 @@ def run(settings: Settings) -> dict[str, Any]:
                 [*paper_points(retained), *series(retained, settings.volumes)]
             ):
                 ks = settings.unlearn_steps if number < len(PAPER) else (_five(settings),)
-                made = partial(check, _read(settings, pair), pair, point, ks, device)
-                checks += parts.rows(f"check {pair.replace('/', '-')} {number}", made)
+                name = f"{pair.replace('/', '-')} {number}"
+                checks += check(parts, name, _read(settings, pair), pair, point, ks, device)
     parts.done()
     result = {
         "settings": asdict(settings),
@@ -186,19 +186,43 @@ def readings(
 
 
 def check(
+    parts: Parts,
+    name: str,
+    settings: Checked,
+    pair: str,
+    point: Point,
+    ks: tuple[int, ...],
+    device: str,
+) -> list[dict[str, Any]]:
+    """Every estimator on one split, in two parts: a CPU is enough for the first."""
+    told = parts.rows(f"told {name}", partial(foretold, settings, pair, point, ks))
+    read = parts.rows(f"check {name}", partial(read_off, settings, pair, point, ks, device))
+    return [one | other for one, other in zip(told, read, strict=True)]
+
+
+def foretold(
+    settings: Checked, pair: str, point: Point, ks: tuple[int, ...]
+) -> Iterator[dict[str, Any]]:
+    """Predicted, and from a few coupled pairs."""
+    found = problem(pair, point, BASE, settings.chain, split=0, seed=settings.seed)
+    for k in ks:
+        seen = coupled_estimate(found, unlearn_steps=k, pairs=settings.coupled_pairs)
+        yield described(settings, pair, "check", "base", BASE, point, k) | {
+            "predicted": figures(closeness(found, k)["value"]),
+            "coupled": {"value": seen.value, "interval": seen.interval, "notes": list(seen.notes)},
+        }
+
+
+def read_off(
     settings: Checked, pair: str, point: Point, ks: tuple[int, ...], device: str
 ) -> Iterator[dict[str, Any]]:
-    """Every estimator on the models of one split."""
+    """From independent models, by Hotelling and by the discriminator."""
     found = problem(pair, point, BASE, settings.chain, split=0, seed=settings.seed)
     sampled = sample_ensemble(found, unlearn_steps=ks, models=settings.check_models, device=device)
     for k in ks:
         of, against = (sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned"))
-        told = closeness(found, k)["value"]
-        seen = coupled_estimate(found, unlearn_steps=k, pairs=settings.coupled_pairs)
-        row = described(settings, pair, "check", "base", BASE, point, k) | {
+        row: dict[str, Any] = {
             "models": settings.check_models,
-            "predicted": figures(told),
-            "coupled": {"value": seen.value, "interval": seen.interval, "notes": list(seen.notes)},
             "hotelling": None,
             "discriminator": None,
         }
