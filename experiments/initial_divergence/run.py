@@ -95,7 +95,7 @@ def _alone(rows: list[Row], name: str) -> tuple[str, str, str]:
         (row["public"] / row["retained"], ratio(row["values"], alone[0]["values"]))
         for row in alone[1:]
     ]
-    told = "; ".join(f"{volume:g}: {one}" for volume, one in found)
+    told = "; ".join(f"{volume:.2g}: {one}" for volume, one in found)
     claim = f"{name}: at K = 1 more public data alone reduces D_2"
     splits = len(alone[0]["values"])
     verdicts = {_falls(one, splits) for _, one in found}

@@ -272,7 +272,7 @@ def draw_factors(result: Row) -> Figure:
 
 def by_volume(axes: Axes, volumes: list[float]) -> None:
     axes.set_xscale("symlog", linthresh=0.5, linscale=0.5)
-    axes.set_xticks(volumes, [f"{volume:g}" for volume in volumes], minor=False)
+    axes.set_xticks(volumes, [f"{volume:.2g}" for volume in volumes], minor=False)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("public rows for each retained private row")
 

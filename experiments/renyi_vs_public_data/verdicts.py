@@ -125,7 +125,7 @@ def _alone(result: Row, pair: str) -> tuple[str, str, str]:
     start, found = rows[0], []
     for row in rows[1:]:
         found.append((row["public"] / row["retained"], ratio(row["values"], start["values"])))
-    told = "; ".join(f"{volume:g}: {one}" for volume, one in found)
+    told = "; ".join(f"{volume:.2g}: {one}" for volume, one in found)
     falls = [volume for volume, one in found if one.high < 1]
     rises = [volume for volume, one in found if one.low > 1]
     if len(falls) == len(found):
