@@ -2,10 +2,13 @@
 
 Parts lie beside the results until the run is complete. Their names carry a digest of the settings
 and of the experiment's code: another run never finds them.
+
+    EXPUNGE_SLICE=0     begin no part: results from those that are kept, on any machine
 """
 
 import hashlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Parts"]
+import torch
+
+__all__ = ["Parts", "machine", "nothing_new"]
 
 Rows = list[dict[str, Any]]
 DRAWING = {"figures.py", "report.py"}
@@ -25,34 +30,48 @@ class Parts:
     folder: Where parts are kept; None keeps none.
     settings: As JSON; part of every name.
     code: The experiment's folder.
+    only_kept: Begin none.
     seconds: That each part took, whenever it was run.
+    machines: That ran them.
+    missing: Parts that were neither kept nor begun.
     """
 
     folder: Path | None
     settings: str
     code: Path
+    only_kept: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
+    machines: set[str] = field(default_factory=set)
+    missing: list[str] = field(default_factory=list)
 
     def rows(self, name: str, work: Callable[[], Iterable[dict[str, Any]]]) -> Rows:
-        """The part's rows: kept from before, or made now."""
+        """The part's rows: kept from before, or made now; none if it is missing."""
         path = None if self.folder is None else self.folder / f"{self._digest()}-{name}.json"
         if path is not None and path.exists():
             kept = json.loads(path.read_text())
             self.seconds[name] = kept["seconds"]
+            self.machines.add(kept.get("machine", machine()))
             return kept["rows"]
+        if path is not None and self.only_kept:
+            self.missing.append(name)
+            return []
         start = time.perf_counter()
         rows = list(work())
         self.seconds[name] = round(time.perf_counter() - start, 1)
+        self.machines.add(machine())
         print(f"  {name}: {self.seconds[name]:g} s", file=sys.stderr)
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             half = path.with_suffix(".half")
-            half.write_text(json.dumps({"seconds": self.seconds[name], "rows": rows}))
+            kept = {"machine": machine(), "seconds": self.seconds[name], "rows": rows}
+            half.write_text(json.dumps(kept))
             half.rename(path)
         return rows
 
     def done(self) -> None:
-        """Nothing is left behind."""
+        """Nothing is left behind, unless a part is missing."""
+        if self.missing:
+            return
         if self.folder is not None and self.folder.exists():
             for path in self.folder.glob(f"{self._digest()}-*"):
                 path.unlink()
@@ -65,3 +84,11 @@ class Parts:
             if path.name not in DRAWING:
                 digest.update(path.read_bytes())
         return digest.hexdigest()[:12]
+
+
+def nothing_new() -> bool:
+    return os.environ.get("EXPUNGE_SLICE") == "0"
+
+
+def machine() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"

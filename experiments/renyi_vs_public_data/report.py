@@ -245,8 +245,11 @@ def draw_factors(result: Row) -> Figure:
     k, pair = result["settings"]["unlearn_steps"][-1], result["settings"]["pairs"][0][0]
     three, low = _three(result, pair), math.inf
     series = chosen(result["rows"], pair=pair, design="series", unlearn_steps=k)
+    seen = {row["variant"] for row in result["rows"]}
     names = ["base", *result["settings"]["factors"]]
     for colour, name in zip(("black", *FACTOR_COLOURS), names, strict=False):
+        if name not in seen:
+            continue
         rows = chosen(result["rows"], pair=pair, variant=name, unlearn_steps=k)
         ordered = [next(r for r in rows if (r["public"], r["forget"]) == p) for p in three]
         _line(left, range(len(three)), ordered, colour, name)

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 
 import torch
 
-from experiments.parts import Parts
+from experiments.parts import Parts, nothing_new
 from experiments.progress import shown
 from experiments.renyi_vs_public_data.problems import (
     Chain,
@@ -84,6 +84,7 @@ def run(settings: Settings) -> dict[str, Any]:
         UNFINISHED if settings.splits > FEW else None,
         json.dumps(asdict(settings)),
         Path(__file__).parent,
+        nothing_new(),
     )
     rows: list[dict[str, Any]] = []
     for pair, retained in settings.pairs:
@@ -116,8 +117,9 @@ def run(settings: Settings) -> dict[str, Any]:
     parts.done()
     result = {
         "settings": asdict(settings),
-        "device": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        "device": " and ".join(sorted(parts.machines)),
         "seconds": parts.seconds,
+        "missing": parts.missing,
         "available": {
             pair: [len(one.targets) for one in rows_of(pair)] for pair, _ in settings.pairs
         },
@@ -197,6 +199,8 @@ def check(
     """Every estimator on one split, in two parts: a CPU is enough for the first."""
     told = parts.rows(f"told {name}", partial(foretold, settings, pair, point, ks))
     read = parts.rows(f"check {name}", partial(read_off, settings, pair, point, ks, device))
+    if not (told and read):
+        return []
     return [one | other for one, other in zip(told, read, strict=True)]
 
 

@@ -34,9 +34,13 @@ def verdicts(result: Row) -> list[dict[str, str]]:
     for pair, _ in result["settings"]["pairs"]:
         found += [_designed(result, pair), _shares(result, pair), _alone(result, pair)]
         found.append(_with_k(result, pair))
-    found += [_factor(result, name) for name in result["settings"]["factors"]]
+    seen = {row["variant"] for row in result["rows"]}
+    found += [_factor(result, name) for name in result["settings"]["factors"] if name in seen]
     found.append(_bound(result))
     found += _discriminator(result)
+    if missing := result.get("missing"):
+        told = f"not there yet: {missing[0]} and {len(missing) - 1} other parts"
+        found.append(("Everything above", told, "not finished: run the same command again"))
     return [dict(zip(("claim", "found", "verdict"), one, strict=True)) for one in found]
 
 

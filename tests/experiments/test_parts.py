@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.parts import Parts
+from experiments.parts import Parts, machine
 
 CODE = Path(__file__).parents[2] / "experiments/frontier"
 
@@ -28,3 +28,14 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     assert not folder.exists()
     Parts(None, "settings", CODE).rows("part", part)
     assert not folder.exists()
+
+
+def test_where_nothing_may_begin_what_is_missing_is_named_and_what_is_kept_stays(tmp_path):
+    Parts(tmp_path, "settings", CODE).rows("kept", lambda: [{"value": 1}])
+    parts = Parts(tmp_path, "settings", CODE, only_kept=True)
+    assert parts.rows("kept", list) == [{"value": 1}]
+    assert parts.rows("other", lambda: [{"value": 2}]) == []
+    assert parts.missing == ["other"]
+    assert parts.machines == {machine()}
+    parts.done()
+    assert len(list(tmp_path.iterdir())) == 1
