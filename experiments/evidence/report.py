@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-__all__ = ["estimates", "mismatches", "report", "utilities"]
+__all__ = ["error", "estimates", "finer", "mismatches", "report", "utilities"]
 
 Row = dict[str, Any]
 
@@ -22,7 +22,7 @@ def estimates(result: dict[str, Any]) -> str:
     """D_2 by every method; errors are standard errors, from 95 % intervals."""
     lines = [
         "| norm | public | init | K | predicted | coupled | independent models | models | "
-        "error, independent / coupled | predicted / independent | logits on probes | seconds: "
+        "error, one ensemble / coupled | predicted / independent | logits on probes | seconds: "
         "predicted, coupled |",
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
@@ -37,8 +37,8 @@ def estimates(result: dict[str, Any]) -> str:
             f"| {row['norm']:g} | {row['public']:,} | {row['init']} | {row['unlearn_steps']} "
             f"| {told['value']:.5g}{' (outside its range)' if beyond else ''} "
             f"| {seen['value']:.5g} +- {error(seen):.1g} | {rough['value']:.4g} +- "
-            f"{error(rough):.1g} | {row['models']:,} | {error(rough) / error(seen):,.0f} | {ratio} "
-            f"| {row['probes']['value']:.3g} | {times} |"
+            f"{error(rough):.1g} | {row['ensembles']} x {row['models']:,} | {finer(row):,.0f} "
+            f"| {ratio} | {row['probes']['value']:.3g} | {times} |"
         )
     return "\n".join(lines)
 
@@ -74,6 +74,11 @@ def mismatches(result: dict[str, Any]) -> str:
             f"| {'-' if beyond is None else f'{beyond:.3g}'} | {note} |"
         )
     return "\n".join(lines)
+
+
+def finer(row: Row) -> float:
+    """How many times the error of coupled pairs goes into that of one ensemble."""
+    return error(row["hotelling"]) * row["ensembles"] ** 0.5 / error(row["coupled"])
 
 
 def error(estimate: Row) -> float:

@@ -7,23 +7,24 @@ THEORY E17-E20, E36-E37. For each norm of the features, with and without public 
 2. Loss of unlearned against retrained models on private test rows, signed.
 3. Public against private features by a held-out classifier.
 
-python -m experiments.evidence.run SCALE      the result as JSON, where only torch, numpy, scipy
-                                              and scikit-learn are installed
+Cases are kept as they end (`experiments/parts.py`): a run that was stopped goes on.
 """
 
 import json
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from experiments.evidence.settings import SCALES, Case, Settings
+from experiments.evidence.settings import Case, Settings
+from experiments.parts import Parts
 from expunge.audit.heads import coupled_estimate, predicted
 from expunge.audit.utility import cost
 from expunge.divergence.estimate import Estimate
@@ -35,47 +36,64 @@ from expunge.sampling import Problem, sample_ensemble
 
 __all__ = ["run"]
 
+UNFINISHED = Path(__file__).parent / "results/unfinished"
 Found = TypeVar("Found")
 Rows = tuple[Tensor, Tensor]  # features of norm 1 and classes
 
 
 def run(settings: Settings) -> dict[str, Any]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    folder = None if settings.source == "embedded" else UNFINISHED
+    parts = Parts(folder, json.dumps(asdict(settings)), Path(__file__).parent)
+    rows, mismatches = [], []
+    for case in settings.cases:
+        name = f"norm {case.norm:g} {case.init}{' public' * case.with_public}"
+        rows += parts.rows(name, partial(compared, settings, case, device))
+    for domains in settings.mismatched:
+        work = partial(mismatch, settings, *domains)
+        mismatches += parts.rows("mismatch " + " ".join(domains), lambda w=work: [w()])
+    parts.done()
     return {
         "settings": asdict(settings),
-        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-        "torch": torch.__version__,
-        "rows": [row for case in settings.cases for row in compared(settings, case, device)],
-        "mismatch": [mismatch(settings, *domains) for domains in settings.mismatched],
+        "device": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        "seconds": parts.seconds,
+        "rows": rows,
+        "mismatch": mismatches,
     }
 
 
 def compared(settings: Settings, case: Case, device: str) -> Iterator[dict[str, Any]]:
     """All estimates of one case, by K."""
     problem, test = trained(settings, case)
-    ensembles, sampled = timed(
-        lambda: sample_ensemble(
+    rough: dict[int, list[Estimate]] = {k: [] for k in settings.unlearn_steps}
+    asked: dict[int, Estimate] = {}
+    start = time.perf_counter()
+    for repeat in range(settings.ensembles):
+        ensembles = sample_ensemble(
             problem,
             unlearn_steps=settings.unlearn_steps,
             models=settings.models,
             device=device,
-            precision="float32",
-            seed=settings.seed,
+            precision="bfloat16" if device == "cuda" else "float32",
+            seed=settings.seed + repeat,
         )
-    )
+        for k in settings.unlearn_steps:
+            of, against = (ensembles[law, k].weights for law in ("retrained", "unlearned"))
+            rough[k].append(renyi_estimate(of=of, against=against, method="hotelling"))
+            if not repeat:
+                probes = test[0][: settings.probes].to(of)
+                logits = [probes @ weights.transpose(1, 2) for weights in (of, against)]
+                asked[k] = on_probes(of=logits[0], against=logits[1])
+    roughly = time.perf_counter() - start
     coupled_models = sample_ensemble(
         problem, unlearn_steps=settings.unlearn_steps, models=settings.pairs, coupled=True
     )
     private, public = problem.records_of()
     for k in settings.unlearn_steps:
-        of, against = (ensembles[law, k].weights for law in ("retrained", "unlearned"))
         told, telling = timed(lambda: predicted(problem, unlearn_steps=k))  # noqa: B023
         seen, seeing = timed(
             lambda: coupled_estimate(problem, unlearn_steps=k, pairs=settings.pairs)  # noqa: B023
         )
-        rough, roughly = timed(lambda: renyi_estimate(of=of, against=against, method="hotelling"))  # noqa: B023
-        probes = test[0][: settings.probes].to(of)
-        asked = on_probes(of=probes @ of.transpose(1, 2), against=probes @ against.transpose(1, 2))
         pairs = [coupled_models[law, k].weights for law in ("unlearned", "retrained")]
         spent = cost(problem.loss, *test, unlearned=pairs[0], retrained=pairs[1], coupled=True)
         yield {
@@ -85,10 +103,11 @@ def compared(settings: Settings, case: Case, device: str) -> Iterator[dict[str, 
             "public": len(public.targets),
             "dimension": math.prod(problem.shape),
             "models": settings.models,
+            "ensembles": settings.ensembles,
             "predicted": document(told) | {"seconds": telling},
             "coupled": document(seen) | {"seconds": seeing, "pairs": settings.pairs},
-            "hotelling": document(rough) | {"seconds": sampled + roughly},
-            "probes": document(asked),
+            "hotelling": averaged(rough[k]) | {"seconds": roughly},
+            "probes": document(asked[k]),
             "utility": asdict(spent) | {"relative": spent.relative},
         }
 
@@ -164,15 +183,17 @@ def document(estimate: Estimate) -> dict[str, Any]:
     return found | {"method": estimate.method, "notes": list(estimate.notes)}
 
 
+def averaged(estimates: list[Estimate]) -> dict[str, Any]:
+    """Of independent estimates: their mean, whose error is smaller by the root of their number."""
+    value = math.fsum(one.value for one in estimates) / len(estimates)
+    halves = [(one.interval[1] - one.interval[0]) / 2 for one in estimates if one.interval]
+    reach = math.hypot(*halves) / len(estimates)
+    return document(replace(estimates[0], value=value, interval=(value - reach, value + reach)))
+
+
 def timed(work: Callable[[], Found]) -> tuple[Found, float]:
     start = time.perf_counter()
     found = work()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return found, time.perf_counter() - start
-
-
-if __name__ == "__main__":
-    scale = sys.argv[1]
-    result = {"experiment": "evidence", "scale": scale, **run(SCALES[scale])}
-    print(json.dumps(result, indent=1, allow_nan=False))

@@ -37,6 +37,7 @@ class Settings:
         rows: Of public and of private training records, drawn at random; None for all.
         forget: Records of one class, which is what makes a forget set special.
         models: Independent ones of each law, for Hotelling.
+        ensembles: Pairs of such ensembles; their estimates are averaged.
         pairs: Coupled ones.
         probes: Test rows on which a black box is asked.
         mismatched: Pairs of domains whose mismatch is estimated.
@@ -52,6 +53,7 @@ class Settings:
     sigma: float = 0.01
     radius: float = 100.0
     models: int = 30_000
+    ensembles: int = 16
     pairs: int = 32
     probes: int = 20
     cases: tuple[Case, ...] = CASES
@@ -69,11 +71,12 @@ SCALES = {
         forget=12,
         unlearn_steps=(1, 5),
         models=1200,
+        ensembles=2,
         pairs=8,
         probes=4,
         cases=(Case(10.0, True),),
         mismatched=(),
     ),
-    "cpu": Settings(rows=(1000, 1000), forget=100, models=4200, unlearn_steps=(1, 15)),
+    "cpu": Settings(rows=(1000, 1000), forget=100, models=4200, ensembles=1, unlearn_steps=(1, 15)),
     "paper": Settings(),
 }
