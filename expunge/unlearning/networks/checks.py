@@ -5,11 +5,14 @@ record's output has no place where private records act on what is certified. A b
 eval mode is harmless, unless it mixes even there.
 """
 
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
 from expunge.accounting.refusal import InvalidInput
+from expunge.unlearning.networks.inputs import Columns, Inputs
 
 __all__ = [
     "check_rows_apart",
@@ -18,6 +21,7 @@ __all__ = [
     "refuse_mixing",
     "refuse_mixing_when_frozen",
     "refuse_tied_head",
+    "refuse_uncallable",
 ]
 
 # One record's statistics enter the others' outputs, or buffers, while training.
@@ -57,7 +61,7 @@ def refuse_mixing_when_frozen(module: nn.Module) -> None:
             )
 
 
-def check_rows_apart(function: Callable[[Tensor], Tensor], inputs: Tensor) -> None:
+def check_rows_apart(function: Callable[[Inputs], Tensor], inputs: Inputs) -> None:
     """Does a record's output change when the others in its batch do? Tried, not proven.
 
     Raises:
@@ -66,7 +70,8 @@ def check_rows_apart(function: Callable[[Tensor], Tensor], inputs: Tensor) -> No
     if len(inputs) < 2:
         return
     alone = inputs.clone()
-    alone[1:] = inputs[:1]
+    first: Any = inputs[:1]
+    alone[1:] = first
     together, repeated = function(inputs)[0], function(alone)[0]
     if float((together - repeated).abs().max()) > APART * (1 + float(repeated.abs().max())):
         raise InvalidInput(
@@ -116,3 +121,17 @@ def refuse_tied_head(module: nn.Module, head: str) -> None:
                     head
                 ),
             )
+
+
+def refuse_uncallable(module: nn.Module, inputs: Inputs, what: str) -> None:
+    """Raises: InvalidInput: the model's forward does not take these inputs; one is named."""
+    if not isinstance(inputs, Columns):
+        return
+    placed, named = inputs.arguments
+    try:
+        inspect.signature(module.forward).bind(*placed, **named)
+    except TypeError as error:
+        raise InvalidInput(
+            what,
+            f"the model cannot be called with the inputs {', '.join(inputs.columns)}: {error}",
+        ) from error

@@ -16,6 +16,7 @@ other recurrent modules, as those that torch.func cannot follow, one record afte
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,7 @@ from expunge.losses.objective import UNIT
 from expunge.sampling.networks import Network, called_with
 from expunge.sampling.recurrent import Recurrent
 from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.networks.inputs import Columns, Inputs
 
 __all__ = [
     "MEMORY",
@@ -36,7 +38,7 @@ __all__ = [
     "sum_rounding",
 ]
 
-Batch = Callable[[Tensor], tuple[Tensor, Tensor]]  # row numbers to inputs and targets
+Batch = Callable[[Tensor], tuple[Inputs, Tensor]]  # row numbers to inputs and targets
 COLUMNS = 4096  # parameters that are float64 at a time
 CHUNK = 512  # records of one pass, where gradients are not told apart
 MEMORY = 2**26  # bytes for one chunk's per-record gradients; on a GPU more is faster
@@ -109,29 +111,37 @@ def clipped_mean(
     return total.to(weights.device)
 
 
-def per_record(network: Network, weights: Tensor, inputs: Tensor, targets: Tensor) -> list[Tensor]:
+def per_record(network: Network, weights: Tensor, inputs: Inputs, targets: Tensor) -> list[Tensor]:
     """(records, ...) gradients of each parameter, in the module's order and own precision."""
     own = dict(network.module.named_parameters())
     named = {name: part.to(own[name]) for name, part in network.split(weights).items()}
     device = next(iter(named.values())).device
     inputs, targets = inputs.to(device), targets.to(device)
-    if isinstance(network, Recurrent):  # a model for each record, all with the same weights
+    if isinstance(network, Recurrent) and isinstance(
+        inputs, Tensor
+    ):  # a model for each record, all with the same weights
         stacked = weights.to(next(iter(named.values()))).expand(len(inputs), -1)
         return [network.gradient(stacked, inputs[:, None], targets[:, None])]
 
-    def loss(at: dict[str, Tensor], one: Tensor, target: Tensor) -> Tensor:
-        return network.function(called_with(network.module, at, one[None]), target[None])
+    def loss(at: dict[str, Tensor], one: Any, target: Tensor) -> Tensor:
+        row: Any = inputs.of_one(one) if isinstance(inputs, Columns) else one[None]
+        return network.function(called_with(network.module, at, row), target[None])
 
     if not _recurrent(network.module):
         together = vmap(grad(loss), in_dims=(None, 0, 0), randomness="error")
         try:
-            found = together(named, inputs, targets)
+            found = together(named, _leaves(inputs), targets)
             return [found[name] for name in named]
         except RuntimeError as error:
             if "vmap" not in str(error):  # a module that looks at values: one after another
                 raise
-    each = [grad(loss)(named, *one) for one in zip(inputs, targets, strict=True)]
+    each = [grad(loss)(named, _leaves(inputs[i]), one) for i, one in enumerate(targets)]
     return [torch.stack([found[name] for found in each]) for name in named]
+
+
+def _leaves(inputs: Inputs) -> Tensor | dict[str, Tensor]:
+    """As torch.func knows them."""
+    return inputs.columns if isinstance(inputs, Columns) else inputs
 
 
 def chunk_rows(parameters: int, memory: int = MEMORY) -> int:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from expunge.accounting.refusal import InvalidInput
 from expunge.unlearning.networks.flops import training_flops
+from expunge.unlearning.networks.inputs import Inputs
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome, NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import with_state
@@ -90,7 +91,7 @@ def compared(
     strategy: NetworkStrategy,
     outcome: NetworkOutcome,
     before: NetworkOutcome,
-    held_out: tuple[Tensor, Tensor],
+    held_out: tuple[Inputs, Tensor],
     retraining: RetrainNetwork,
 ) -> Comparison:
     """Args: job: After the deletion. before: What the request started from."""
@@ -117,7 +118,7 @@ def compared(
     )
 
 
-def correct(job: NetworkJob, state: dict[str, Tensor], held_out: tuple[Tensor, Tensor]) -> Tensor:
+def correct(job: NetworkJob, state: dict[str, Tensor], held_out: tuple[Inputs, Tensor]) -> Tensor:
     """(records,) which the network with this state gets right.
 
     Raises:

@@ -17,6 +17,7 @@ from expunge.unlearning.networks.checks import (
     last_linear,
     refuse_mixing_when_frozen,
 )
+from expunge.unlearning.networks.inputs import Inputs
 from expunge.unlearning.networks.weights import with_state
 
 __all__ = ["backbone_features"]
@@ -25,7 +26,7 @@ BATCH = 256
 
 
 def backbone_features(
-    module: nn.Module, head: str, inputs: Tensor, device: str, one_by_one: bool = False
+    module: nn.Module, head: str, inputs: Inputs, device: str, one_by_one: bool = False
 ) -> Tensor:
     """(rows, features) of the layer `head`; single precision at least.
 
@@ -39,6 +40,9 @@ def backbone_features(
     refuse_mixing_when_frozen(module)
     probe = _Probe(with_state(module, {}, device).eval(), head)
     batches = inputs.split(1 if one_by_one else BATCH)
+    features = torch.cat([probe(rows.to(device)).cpu() for rows in batches])
+    if not bool(torch.isfinite(features).all()):
+        raise InvalidInput("model", f"gives layer {head!r} NaN or infinity")
     check_rows_apart(probe, batches[0].to(device))
     if not all(_apart(probe, rows.to(device), number) for number, rows in enumerate(batches)):
         raise InvalidInput(
@@ -46,7 +50,6 @@ def backbone_features(
             "a record's features depend, if only in their last bits, on the other records in its "
             "batch; use Head(one_by_one=True)",
         )
-    features = torch.cat([probe(rows.to(device)).cpu() for rows in batches])
     some = batches[: BATCH if one_by_one else 1]
     again = torch.cat([probe(rows.to(device)).cpu() for rows in some])
     if not torch.equal(again, features[: len(again)]):
@@ -70,7 +73,7 @@ class _Probe:
         self.seen.append((inputs[0], output))
 
     @torch.no_grad()
-    def __call__(self, rows: Tensor) -> Tensor:
+    def __call__(self, rows: Inputs) -> Tensor:
         self.seen.clear()
         output = self.module(rows)
         if len(self.seen) != 1:
@@ -78,8 +81,6 @@ class _Probe:
                 "head", f"layer {self.head!r} runs {len(self.seen)} times in a forward pass, not 1"
             )
         ((features, scores),) = self.seen
-        if not bool(torch.isfinite(features).all()):
-            raise InvalidInput("model", f"gives layer {self.head!r} NaN or infinity")
         if not (isinstance(output, Tensor) and _same(output, scores)):
             raise InvalidInput(
                 "head",
@@ -96,11 +97,13 @@ class _Probe:
 
 
 def _same(output: Tensor, scores: Tensor) -> bool:
-    """The same numbers; a single column may have been squeezed."""
-    return output.numel() == scores.numel() and torch.equal(output.flatten(), scores.flatten())
+    """The same numbers; a single column may have been squeezed, a blanked record give NaN."""
+    return output.numel() == scores.numel() and torch.allclose(
+        output.flatten(), scores.flatten(), rtol=0, atol=0, equal_nan=True
+    )
 
 
-def _apart(probe: _Probe, rows: Tensor, number: int) -> bool:
+def _apart(probe: _Probe, rows: Inputs, number: int) -> bool:
     """Whether blanking a random half leaves the rest as it was, bit for bit; and the other half."""
     if len(rows) == 1:
         return True

@@ -1,68 +1,240 @@
-"""A released network on disk: its weights in safetensors and its certificate, nothing secret.
+"""An unlearner on disk: safetensors and JSON, never pickle. What may leave the house is on top.
 
-    model.safetensors    the module's state_dict
-    certificate.json     absent before the first deletion
+    model.safetensors             the module's state_dict
+    certificate.json              absent before the first deletion
+    secret/unlearner.json         settings, ids, history, hashes
+    secret/state-N.safetensors    what the next request starts from: un-noised solutions, features
 
-Where the certificate names a hash it is this file's: sha256sum model.safetensors.
+Where the certificate names a hash it is this file's: sha256sum model.safetensors. Records are not
+written, and neither are frozen layers.
+
+State is written under a fresh name, what is on top taken away, then unlearner.json replaced in one
+step, then the new model and certificate written: whoever is interrupted leaves the old state or the
+new one, whole, and never one's certificate beside the other's model.
+
+What loading refuses: a file that is not the one whose hash unlearner.json names, a document that
+was edited, a certificate that its own history does not support or that is about another state, and
+files on top that belong to another state. These hashes protect against accidents. Against somebody
+who rewrites all of secret/ consistently, or puts back a whole folder from before a later request,
+nothing inside the folder helps: keep certificates elsewhere (`load(..., certificate=the last)`) and
+the folder where only you can write. Of two processes that load one state and honour different
+requests the second cannot save into the folder, but both models are out: load a state once.
 """
 
 import hashlib
 import json
+import re
+import secrets
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors
-from torch import nn
+from safetensors.torch import save as tensor_bytes
+from torch import Tensor, nn
 
-from expunge.accounting.certificate import Certificate, parse_certificate
+from expunge.accounting.certificate import (
+    Certificate,
+    canonical,
+    differences,
+    parse_certificate,
+)
+from expunge.accounting.document import parse_json
+from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import sync, write_whole
+from expunge.unlearning.networks import saved
+from expunge.unlearning.networks.described import rebuilt
+from expunge.unlearning.networks.fitted import Fitted, certificate_sha256
 from expunge.unlearning.networks.weights import network_bytes
 
 if TYPE_CHECKING:
     from expunge.unlearning.networks.unlearner import TorchUnlearner
 
-__all__ = ["load", "save"]
+__all__ = ["load", "read", "resumed", "save", "settings_of"]
 
-MODEL, CERTIFICATE = "model.safetensors", "certificate.json"
+FORMAT = 1
+MODEL, CERTIFICATE, SECRET, INDEX = (
+    "model.safetensors",
+    "certificate.json",
+    "secret",
+    "unlearner.json",
+)
+STATE = re.compile(r"state-[0-9a-f]{8}\.safetensors")
+UNFINISHED = re.compile(r"\.(model|certificate|unlearner|state-[0-9a-f]{8})\.(json|safetensors)\.")
+OTHER_MODEL = "the model is not the one that its certificate is about"
 
 
 def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
-    """Raises: ValueError: the folder holds something else, or the model changed since."""
+    """Raises: ValueError: the folder holds something else or later, or the model changed since."""
     folder = Path(folder)
-    certificate = unlearner.certificate
+    fitted = unlearner._known()
     model = network_bytes(unlearner.model)
     if model != unlearner.model_bytes():
-        raise ValueError("the model is not the one that its certificate is about")
-    if folder.exists() and not {p.name for p in folder.iterdir()} <= {MODEL, CERTIFICATE}:
-        raise ValueError(f"{folder}: holds something that is no saved network; not touched")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / CERTIFICATE).unlink(missing_ok=True)  # never beside another model's weights
-    write_whole(folder / MODEL, model)
-    if certificate is not None:
-        write_whole(folder / CERTIFICATE, f"{certificate.canonical()}\n".encode())
-    sync(folder)
+        raise ValueError(OTHER_MODEL)
+    if not fitted.unchanged:
+        raise ValueError("the stored records changed since fit; not saved")
+    _check_ours(folder)
+    _check_not_later(folder, fitted)
+    document = saved.document_of(unlearner, fitted)
+    state = tensor_bytes(saved.tensors_to_save(unlearner, fitted))
+    name = f"state-{secrets.token_hex(4)}.safetensors"
+    files = {"state": {"name": name, "sha256": hashlib.sha256(state).hexdigest()}}
+    document |= {"format": FORMAT, "files": files}
+    document["sha256"] = _seal(document)
+    (folder / SECRET).mkdir(parents=True, exist_ok=True)
+    try:
+        write_whole(folder / SECRET / name, state)
+        for on_top in (CERTIFICATE, MODEL):
+            (folder / on_top).unlink(missing_ok=True)
+        write_whole(folder / SECRET / INDEX, f"{json.dumps(document, indent=1)}\n".encode())
+        sync(folder / SECRET)
+        write_whole(folder / MODEL, model)
+        if fitted.certificate is not None:
+            write_whole(folder / CERTIFICATE, f"{fitted.certificate.canonical()}\n".encode())
+        sync(folder)
+    finally:
+        _sweep(folder)
 
 
 def load(model: nn.Module, folder: str | Path) -> Certificate | None:
     """Write saved weights into a module of the same kind; returns their certificate.
 
+    For whoever is given the model: it reads nothing secret. `TorchUnlearner.load` goes on. A
+    certificate without a hash, of a model without noise, fits any weights: nothing is checked.
+
     Raises:
-        ValueError: not such a folder, another architecture, or not the certificate's model.
+        ValueError: not such a folder, another architecture, a certificate that does not recompute,
+            or not the certificate's model.
     """
     folder = Path(folder)
     try:
         content = (folder / MODEL).read_bytes()
         path = folder / CERTIFICATE
         certificate = parse_certificate(path.read_text()) if path.exists() else None
-        _check(content, certificate)
+        stated = None if certificate is None else certificate.model_sha256
+        altered = [] if certificate is None else differences(certificate)
+        if altered:
+            raise ValueError(f"the certificate's {altered[0].field}: {altered[0].problem}")
+        if stated not in (None, hashlib.sha256(content).hexdigest()):
+            raise ValueError(OTHER_MODEL)
         model.load_state_dict(tensors(content))
     except (OSError, RuntimeError, SafetensorError, json.JSONDecodeError) as error:
         raise ValueError(f"{folder}: not a saved network of this kind ({error})") from error
     return certificate
 
 
-def _check(model: bytes, certificate: Certificate | None) -> None:
-    stated = None if certificate is None else certificate.model_sha256
-    if stated not in (None, hashlib.sha256(model).hexdigest()):
-        raise ValueError("the model is not the one that its certificate is about")
+def read(
+    folder: str | Path, certificate: Certificate | None
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The document and the tensors, whole and matching.
+
+    Raises:
+        ValueError: not such a folder, changed since, or older than the certificate.
+    """
+    folder = Path(folder)
+    try:
+        document = _index(folder)
+        named = document["files"]["state"]
+        if not STATE.fullmatch(named["name"]):
+            raise ValueError(f"{named['name']!r} is no name of a state")
+        content = (folder / SECRET / named["name"]).read_bytes()
+        if hashlib.sha256(content).hexdigest() != named["sha256"]:
+            raise ValueError(f"{named['name']} is not the file that {INDEX} names")
+        if certificate is not None and certificate_sha256(certificate) not in document["issued"]:
+            raise ValueError(
+                "it has not issued this certificate: it is from before that request, or another's"
+            )
+        _check_on_top(folder, document)
+        return document, tensors(content)
+    except (OSError, KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
+        raise ValueError(f"{folder}: not a saved unlearner ({error})") from error
+
+
+def settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What `TorchUnlearner` was made with, but for the model and its loss."""
+    settings = dict(document["settings"])
+    return settings | {name: rebuilt(settings[name]) for name in ("strategy", "retraining")}
+
+
+def resumed(
+    unlearner: "TorchUnlearner",
+    document: dict[str, Any],
+    state: dict[str, Tensor],
+    again: saved.Again,
+    folder: str | Path,
+) -> Fitted:
+    """Raises: ValueError: the folder contradicts itself. InvalidInput: what is given again does."""
+    try:
+        return saved.restored(unlearner, document, state, again)
+    except InvalidInput:
+        raise
+    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+        raise ValueError(f"{folder}: not a saved unlearner ({error})") from error
+
+
+def _index(folder: Path) -> dict[str, Any]:
+    """Raises: ValueError: no such document, or not as it was written."""
+    document = parse_json((folder / SECRET / INDEX).read_text())
+    if not isinstance(document, dict):
+        raise ValueError(f"{INDEX} is no JSON object")
+    if document.get("format") != FORMAT:
+        raise ValueError(f"format {document.get('format')!r}, this version reads {FORMAT}")
+    if document.get("sha256") != _seal(document):
+        raise ValueError(f"{INDEX} was edited")
+    return document
+
+
+def _seal(document: Mapping[str, Any]) -> str:
+    body = {name: value for name, value in document.items() if name != "sha256"}
+    return hashlib.sha256(canonical(body).encode()).hexdigest()
+
+
+def _sweep(folder: Path) -> None:
+    """Delete states, and unfinished files, that are not the one that unlearner.json names."""
+    inside = folder / SECRET
+    current = _index(folder)["files"]["state"]["name"] if (inside / INDEX).exists() else None
+    for path in (*folder.iterdir(), *inside.iterdir()):
+        stale = path.parent == inside and STATE.fullmatch(path.name) and path.name != current
+        if stale or UNFINISHED.match(path.name):
+            path.unlink()
+    for empty in (inside, folder):
+        if not any(empty.iterdir()):
+            empty.rmdir()
+
+
+def _check_ours(folder: Path) -> None:
+    """Raises: ValueError: something lies there that we did not write."""
+    if not folder.exists():
+        return
+    here = {path.name for path in folder.iterdir()} - {MODEL, CERTIFICATE, SECRET}
+    inside = folder / SECRET
+    if inside.is_dir():
+        here |= {p.name for p in inside.iterdir() if not STATE.fullmatch(p.name)} - {INDEX}
+    if any(not UNFINISHED.match(name) for name in here):
+        raise ValueError(f"{folder}: holds something that is no saved network; not touched")
+
+
+def _check_not_later(folder: Path, fitted: Fitted) -> None:
+    """Raises: ValueError: the folder holds requests of this unlearner that it does not know of."""
+    if not (folder / SECRET / INDEX).exists():
+        return
+    try:
+        document = _index(folder)
+        there = list(document["issued"]) if document["lineage"] == fitted.lineage else []
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{folder}: holds something unreadable; not touched ({error})") from error
+    if there != list(fitted.issued[: len(there)]):
+        raise ValueError(
+            f"{folder}: holds a request that this unlearner has not honoured; load it from there"
+        )
+
+
+def _check_on_top(folder: Path, document: Mapping[str, Any]) -> None:
+    """Raises: ValueError: model or certificate belong to another state; missing ones are fine."""
+    remedy = f"put back {SECRET}/ of the same save, or delete what is on top"
+    model, certificate = folder / MODEL, folder / CERTIFICATE
+    if model.exists() and hashlib.sha256(model.read_bytes()).hexdigest() != document["model"]:
+        raise ValueError(f"{MODEL} is of another state: {remedy}")
+    if certificate.exists() and certificate.read_text() != f"{document['certificate']}\n":
+        raise ValueError(f"{CERTIFICATE} is of another state: {remedy}")

@@ -12,19 +12,21 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from expunge.unlearning.networks.inputs import Inputs, mapped
+
 __all__ = ["forward_flops", "training_flops"]
 
 ROWS = 4
 
 
-def forward_flops(module: nn.Module, inputs: Tensor) -> float:
+def forward_flops(module: nn.Module, inputs: Inputs) -> float:
     """Of one row's forward pass."""
     probe = _probe(module).eval()
     with torch.no_grad():
         return _counted(lambda rows: probe(rows), inputs)
 
 
-def training_flops(module: nn.Module, inputs: Tensor) -> float:
+def training_flops(module: nn.Module, inputs: Inputs) -> float:
     """Of one row's share in a training step: forward and backward."""
     probe = _probe(module).train()
     return _counted(lambda rows: probe(rows).sum().backward(), inputs)
@@ -34,11 +36,15 @@ def _probe(module: nn.Module) -> nn.Module:
     return copy.deepcopy(module).cpu().double()
 
 
-def _counted(work: Callable[[Tensor], object], inputs: Tensor) -> float:
-    rows = torch.zeros_like(inputs[:1], device="cpu")  # the shape counts, never a record
-    rows = rows.double() if rows.is_floating_point() else rows
-    rows = rows.repeat(ROWS, *[1] * (rows.ndim - 1))  # batch statistics need several
+def _counted(work: Callable[[Inputs], object], inputs: Inputs) -> float:
+    rows = mapped(_blank, inputs)
     counter = FlopCounterMode(display=False)
     with torch.random.fork_rng(devices=[]), counter:
         work(rows)
     return counter.get_total_flops() / ROWS
+
+
+def _blank(inputs: Tensor) -> Tensor:
+    rows = torch.zeros_like(inputs[:1], device="cpu")  # the shape counts, never a record
+    rows = rows.double() if rows.is_floating_point() else rows
+    return rows.repeat(ROWS, *[1] * (rows.ndim - 1))  # batch statistics need several

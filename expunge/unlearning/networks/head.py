@@ -138,6 +138,9 @@ class Head:
     def _convex(self, job: NetworkJob, features: Tensor, center: Tensor | None = None) -> Job:
         """The head's own problem: public rows first, everything frozen already computed."""
         loss, targets = self._loss_and_targets(job)
+        # The solver's products run where the rows are; a plan's have no values at all.
+        if torch.device(job.device).type == "cuda" and not features.is_meta:
+            features, targets = features.to(job.device), targets.to(job.device)
         none_left = torch.zeros(job.public, dtype=torch.int64)
         return Job(
             loss=loss,

@@ -16,6 +16,7 @@ from expunge.accounting.account import Account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
+from expunge.unlearning.networks.inputs import Inputs, joined
 
 __all__ = ["Foreseeing", "NetworkJob", "NetworkLoss", "NetworkOutcome", "NetworkStrategy"]
 
@@ -29,7 +30,8 @@ class NetworkJob:
     module: The template, in eval mode; nobody changes it (work on a copy, or by
         `torch.func.functional_call`). Its parameters never saw a private record: declared.
     loss: (outputs, targets) -> the batch's mean loss, as torch's losses compute it.
-    inputs, targets: Private rows; those of forgotten records are zeroed.
+    inputs, targets: Private rows; those of forgotten records are zeroed. Several inputs are
+        `Columns`, which the module takes as one argument (`inputs.taking_columns`).
     keep: (private rows,) which are still there.
     left: (private rows,) the request, counted from 1, at which a record left; 0 for those there.
     keys: (private rows,) 64-bit keys of the records' ids, for batches.
@@ -43,12 +45,12 @@ class NetworkJob:
 
     module: nn.Module
     loss: NetworkLoss
-    inputs: Tensor
+    inputs: Inputs
     targets: Tensor
     keep: Tensor
     left: Tensor
     keys: Tensor
-    public_inputs: Tensor | None
+    public_inputs: Inputs | None
     public_targets: Tensor | None
     target: EpsilonDelta
     observer: Observer
@@ -81,17 +83,19 @@ class NetworkJob:
         """Rows to train on: the public ones and the private ones still there."""
         return self.public + self.private - self.forgotten
 
-    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, rows: Tensor) -> tuple[Inputs, Tensor]:
         """Inputs and targets of these rows, public ones counted first, on the job's device."""
-        parts = []
+        inputs: list[Inputs] = []
+        targets: list[Tensor] = []
         private = rows >= self.public
         if self.public_inputs is not None and self.public_targets is not None:
             chosen = rows[~private]
-            parts.append((self.public_inputs[chosen], self.public_targets[chosen]))
+            inputs.append(self.public_inputs[chosen])
+            targets.append(self.public_targets[chosen])
         chosen = rows[private] - self.public
-        parts.append((self.inputs[chosen], self.targets[chosen]))
-        inputs, targets = (torch.cat(column) for column in zip(*parts, strict=True))
-        return inputs.to(self.device), targets.to(self.device)
+        inputs.append(self.inputs[chosen])
+        targets.append(self.targets[chosen])
+        return joined(inputs).to(self.device), torch.cat(targets).to(self.device)
 
     @property
     def present(self) -> Tensor:

@@ -10,9 +10,8 @@ is the user's word, and every certificate says so.
 """
 
 import copy
-import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import secrets
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
@@ -32,10 +31,13 @@ from expunge.unlearning.choice import EXPOSED
 from expunge.unlearning.ids import id_rows, rows_to_forget
 from expunge.unlearning.issuing import issued
 from expunge.unlearning.job import NoCertificate
+from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
 from expunge.unlearning.networks.comparison import Comparison, compared
 from expunge.unlearning.networks.finetune import HeadFinetune
+from expunge.unlearning.networks.fitted import Fitted, certificate_sha256, records_of
 from expunge.unlearning.networks.head import Head
+from expunge.unlearning.networks.inputs import Columns, Inputs, taking_columns
 from expunge.unlearning.networks.job import (
     ROWS,
     Foreseeing,
@@ -46,7 +48,7 @@ from expunge.unlearning.networks.job import (
 )
 from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.noisy_descent import foreseen_words
-from expunge.unlearning.networks.records import tensors_of
+from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
 from expunge.unlearning.solver import NotConverged
@@ -66,7 +68,8 @@ class TorchUnlearner:
     """Learning and deletion for a module.
 
     Args:
-        model: Any module called as model(inputs); `fit` and `forget` write its parameters.
+        model: Any module called as model(inputs), or with several; `fit` and `forget` write its
+            parameters.
         loss: (outputs, targets) -> the batch's mean loss.
         head: Name of the last linear layer, for the strategies that certify it.
         epsilon, delta: Of every certificate.
@@ -118,7 +121,7 @@ class TorchUnlearner:
         self._check_observer()
         self._mark = object()  # an id would come back after this unlearner is gone
         self._template: nn.Module | None = None
-        self._fitted: _Fitted | None = None
+        self._fitted: Fitted | None = None
 
     def fit(
         self, private: Any, public: Any = None, ids: Any = None, evaluate: Any = None
@@ -126,7 +129,8 @@ class TorchUnlearner:
         """Learn; nothing of an earlier fit changes before everything has succeeded.
 
         Args:
-            private, public: (inputs, targets), or a DataLoader of a map-style dataset.
+            private, public: (inputs, targets), or a DataLoader of a map-style dataset; several
+                inputs are a tuple, or a dict by name (`expunge.unlearning.networks.records`).
             ids: One for each private record, in the dataset's order; row numbers by default.
             evaluate: Held-out records, none of them private, on which every request is
                 compared with its placebo.
@@ -140,6 +144,12 @@ class TorchUnlearner:
         if template is None:
             self._check_unseen()
             template = copy.deepcopy(self.model).cpu().eval()
+        for given, what in ((others, "public"), (held_out, "evaluate")):
+            if given is not None and given[0] is not None:
+                refuse_other_form(given[0], inputs, what)
+        if isinstance(inputs, Columns):
+            refuse_uncallable(self.model, inputs, "private")
+            taking_columns(template)
         job = NetworkJob(
             module=template,
             loss=copy.deepcopy(self.loss),
@@ -161,14 +171,14 @@ class TorchUnlearner:
         self._template = template
         released_before = self._fitted is not None and self.released
         self._install(
-            _Fitted(
+            Fitted(
                 job=job,
                 outcome=outcome,
-                earlier=_records_of(outcome),
+                earlier=records_of(outcome),
                 ids=known,
                 held_out=held_out,
                 covered=not released_before and (self.observer == "all" or not self.released),
-                fingerprint=_digest(job),
+                lineage=secrets.token_hex(16),
             )
         )
         return self
@@ -185,7 +195,7 @@ class TorchUnlearner:
         """
         fitted = self._known()
         rows = rows_to_forget(ids, fitted.ids, fitted.job.keep)
-        if _digest(fitted.job) != fitted.fingerprint:
+        if not fitted.unchanged:
             raise NoCertificate("the stored records changed since fit; fit again")
         if _shapes(self.model) != _shapes(fitted.job.module):
             raise NoCertificate(NOT_IT)
@@ -213,10 +223,10 @@ class TorchUnlearner:
                 fitted,
                 job=job,
                 outcome=outcome,
-                earlier=_records_of(fitted.outcome),
+                earlier=records_of(fitted.outcome),
+                issued=(*fitted.issued, certificate_sha256(certificate)),
                 certificate=certificate,
                 comparison=comparison,
-                fingerprint=_digest(job),
             )
         )
         return certificate
@@ -247,6 +257,7 @@ class TorchUnlearner:
         # Counts of the old history with the new secrets: the old parameters are gone.
         before = replace(fitted.outcome, **fitted.earlier)
         held_out = tensors_of(evaluate, "evaluate")
+        refuse_other_form(held_out[0], fitted.job.inputs, "evaluate")
         found = self._compared(fitted.job, fitted.outcome, before, held_out)
         assert found is not None
         return found
@@ -265,17 +276,70 @@ class TorchUnlearner:
         return sorted(rows, key=lambda p: (p.excluded is not None, p.cost_of_retraining or 0.0))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model's weights and its certificate (`expunge.unlearning.networks.files`)."""
+        """Write model, certificate and what the next request starts from into a folder.
+
+        Records are not written: `load` wants them again. Save after every request: whoever loads
+        knows of no later one. `expunge.unlearning.networks.files` tells what may leave the house.
+
+        Raises:
+            ValueError: the folder holds something else, or a later request of this unlearner; or
+                the model or a setting cannot be saved.
+        """
         from expunge.unlearning.networks import files
 
         files.save(self, folder)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        model: nn.Module,
+        loss: NetworkLoss,
+        private: Any,
+        public: Any = None,
+        ids: Any = None,
+        evaluate: Any = None,
+        certificate: Certificate | None = None,
+        device: str | None = None,
+    ) -> "TorchUnlearner":
+        """Go on where `save` stopped: the next request is what it would have been.
+
+        What was fitted is given again and checked. A folder that was put back from before a later
+        request looks like any other: keep your last certificate elsewhere, and give it.
+
+        Args:
+            model: As it came to `fit`, frozen layers above all; it is written.
+            private, ids: The records in any order, each with its id; forgotten ones may be
+                missing, and are not read where they are there.
+            evaluate: Held-out records, as for `fit`; without, later certificates have no placebo.
+            certificate: One that this unlearner has issued; an older state is refused.
+            device: Where the module runs, if not where it ran before.
+
+        Raises:
+            ValueError: not such a folder, changed since, older than the certificate, or not the
+                model, loss or records that were fitted; the first that differs is named.
+        """
+        from expunge.unlearning.networks import files
+        from expunge.unlearning.networks.saved import Again
+
+        again = Again(model, loss, private, public, ids, evaluate)
+        document, tensors = files.read(folder, certificate)
+        settings = files.settings_of(document)
+        settings["device"] = settings["device"] if device is None else device
+        made = cls(model, loss, **settings)
+        made._check_unseen()
+        fitted = files.resumed(made, document, tensors, again, folder)
+        made._template = fitted.job.module
+        made._install(fitted)
+        return made
 
     def model_bytes(self) -> bytes:
         """The current model's file, as the last fit or request left it."""
         fitted = self._known()
         return network_bytes(with_state(fitted.job.module, fitted.outcome.state))
 
-    def _known(self) -> "_Fitted":
+    def _known(self) -> Fitted:
         if self._fitted is None:
             raise InvalidInput("unlearner", "not fitted yet; call fit first")
         return self._fitted
@@ -302,7 +366,7 @@ class TorchUnlearner:
         if network_bytes(trial) != network_bytes(whole):
             raise NoCertificate(NOT_IT)
 
-    def _install(self, fitted: "_Fitted") -> None:
+    def _install(self, fitted: Fitted) -> None:
         copy_into(self.model, with_state(fitted.job.module, fitted.outcome.state))
         _WRITERS[self.model] = self._mark
         self._fitted = fitted
@@ -312,7 +376,7 @@ class TorchUnlearner:
         job: NetworkJob,
         outcome: NetworkOutcome,
         before: NetworkOutcome,
-        held_out: tuple[Tensor, Tensor] | None,
+        held_out: tuple[Inputs, Tensor] | None,
     ) -> Comparison | None:
         if held_out is None:
             return None
@@ -322,7 +386,7 @@ class TorchUnlearner:
         self,
         job: NetworkJob,
         outcome: NetworkOutcome,
-        fitted: "_Fitted",
+        fitted: Fitted,
         comparison: Comparison | None,
         request: str | None,
     ) -> Certificate:
@@ -351,27 +415,6 @@ class TorchUnlearner:
             return replace(_promised(bare, job, strategy, forget), cost_of_retraining=cost)
         except (InvalidInput, NoCertificate, Refused) as error:
             return replace(bare, excluded=str(error))
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """What a request changes, all at once.
-
-    Args:
-        earlier: Assumptions, history and rounds that the last request started from; its
-            parameters are not kept.
-        fingerprint: Of the stored records and the template; never published.
-    """
-
-    job: NetworkJob
-    outcome: NetworkOutcome
-    earlier: dict[str, Any]
-    ids: Mapping[Any, int]
-    held_out: tuple[Tensor, Tensor] | None
-    covered: bool
-    fingerprint: int
-    certificate: Certificate | None = None
-    comparison: Comparison | None = None
 
 
 def _chosen(strategy: str | NetworkStrategy) -> NetworkStrategy:
@@ -404,19 +447,5 @@ def _promised(bare: Price, job: NetworkJob, strategy: NetworkStrategy, forget: i
     return bare
 
 
-def _records_of(outcome: NetworkOutcome) -> dict[str, Any]:
-    return {name: getattr(outcome, name) for name in ("assumptions", "history", "rounds")}
-
-
 def _shapes(module: nn.Module) -> dict[str, torch.Size]:
     return {name: value.shape for name, value in module.state_dict().items()}
-
-
-def _digest(job: NetworkJob) -> int:
-    """A checksum of the stored records and the start, to notice accidental changes."""
-    checksum = 0
-    kept = [t for t in (job.public_inputs, job.public_targets) if t is not None]
-    for tensor in (job.inputs, job.targets, job.keep, *kept, *state_of(job.module).values()):
-        flat = tensor.contiguous().flatten().view(torch.uint8)
-        checksum = zlib.crc32(flat.numpy().data, checksum)
-    return checksum

@@ -22,6 +22,37 @@ class Small(nn.Module):
         return self.fc(self.body(x))
 
 
+class Masked(nn.Module):
+    """Means of embeddings where the mask says so; a record without any has no mean."""
+
+    def __init__(self, words=9, hidden=6, classes=3):
+        super().__init__()
+        self.embed = nn.Embedding(words, hidden)
+        self.body = nn.Linear(hidden, hidden)
+        self.fc = nn.Linear(hidden, classes)
+
+    def forward(self, tokens, mask):
+        weights = mask.unsqueeze(-1).to(self.embed.weight.dtype)
+        mean = (self.embed(tokens) * weights).sum(1) / weights.sum(1)
+        return self.fc(torch.tanh(self.body(mean)))
+
+
+def masked(seed=0):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Masked()
+
+
+def texts(count=60, seed=0, length=5):
+    """Columns by name and targets: tokens, and a mask of the first few of them."""
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(1, 9, (count, length), generator=generator)
+    lengths = torch.randint(1, length + 1, (count, 1), generator=generator)
+    mask = torch.arange(length) < lengths
+    tokens = tokens * mask
+    return {"tokens": tokens, "mask": mask}, (tokens.sum(1) % 3)
+
+
 def network(seed=0, **options):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -12,8 +12,10 @@ from expunge.unlearning.networks.checks import (
     refuse_mixing,
     refuse_mixing_when_frozen,
     refuse_tied_head,
+    refuse_uncallable,
 )
-from tests.unlearning.networks.problems import network
+from expunge.unlearning.networks.inputs import Columns
+from tests.unlearning.networks.problems import masked, network, texts
 
 
 @pytest.mark.parametrize(
@@ -70,3 +72,24 @@ def test_a_tied_head_is_refused_with_the_other_name():
     with pytest.raises(InvalidInput, match=r"shares its parameters with 'body\.0\.weight'"):
         refuse_tied_head(module, "fc")
     refuse_tied_head(network(), "fc")
+
+
+@pytest.mark.parametrize(
+    ("columns", "named", "said"),
+    [
+        (("tokens", "mask", "idx"), True, "inputs tokens, mask, idx: .*'idx'"),
+        (("tokens",), True, "missing a required argument: 'mask'"),
+        (("a", "b", "c"), False, "too many positional arguments"),
+    ],
+    ids=["more", "fewer", "places"],
+)
+def test_inputs_that_the_model_does_not_take_are_refused_by_name(columns, named, said):
+    table = Columns({name: torch.zeros(2, 1) for name in columns}, named)
+    with pytest.raises(InvalidInput, match=f"private: the model cannot be called .*{said}"):
+        refuse_uncallable(masked(), table, "private")
+
+
+def test_inputs_that_the_model_takes_pass():
+    for named in (True, False):
+        refuse_uncallable(masked(), Columns(texts(2)[0], named), "private")
+    refuse_uncallable(masked(), torch.zeros(2, 1), "private")  # one input is tried by calling

@@ -19,6 +19,8 @@ from expunge.unlearning.networks.clipped_gradients import (
     clipped_mean,
     sum_rounding,
 )
+from expunge.unlearning.networks.inputs import Columns, taking_columns
+from tests.unlearning.networks.problems import Masked, texts
 
 
 def clipped_gradients(network, weights, features, targets, rows=None, **given):
@@ -267,15 +269,41 @@ def test_the_whole_gradient_is_the_batchs_clipped_once(kind, clip):
     assert float(clipped_mean(copied, weights, batch, rows[:0], clip=1.0).norm()) == 0
 
 
+class LookingTwice(Masked):
+    """Several inputs, and values that torch.func cannot follow."""
+
+    def forward(self, tokens, mask):
+        return super().forward(tokens, mask) * (1 if tokens.sum().item() > 9 else 2)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("kind", [Masked, LookingTwice])
+def test_several_inputs_go_record_by_record_too(named, kind):
+    torch.manual_seed(0)
+    columns, targets = texts(11)
+    module, table = kind(), Columns(columns, named)
+    network = Network(taking_columns(module), functional.cross_entropy)
+    found = clipped_gradients(network, flat(module), table, targets, clip=0.3)
+    total = torch.zeros(network.parameters, dtype=torch.float64)
+    for tokens, mask, target in zip(columns["tokens"], columns["mask"], targets, strict=True):
+        loss = functional.cross_entropy(module(tokens[None], mask[None]), target[None])
+        parts = torch.autograd.grad(loss, list(module.parameters()))
+        gradient = torch.cat([part.double().flatten() for part in parts])
+        total += gradient * min(1.0, 0.3 / float(gradient.norm()))
+    torch.testing.assert_close(found, total / 11, rtol=0, atol=1e-6)
+    assert float(found.norm()) > 0.01
+
+
 @pytest.mark.parametrize("kind", ["perceptron", "convolution"])
 def test_it_agrees_with_opacus(kind):
-    opacus = pytest.importorskip("opacus.grad_sample")
+    from opacus.grad_sample import GradSampleModule
+
     network, features, targets = problem(kind)
     clip = 0.4
     module = copy.deepcopy(network.module).train()  # its hooks sleep in evaluation mode
     for layer in module:
         layer.p = 0.0  # dropout's
-    wrapped = opacus.GradSampleModule(module, loss_reduction="mean")
+    wrapped = GradSampleModule(module, loss_reduction="mean")
     network.function(wrapped(features.clone().requires_grad_()), targets).backward()
     samples = [p.grad_sample.flatten(1).double() for p in wrapped.parameters()]
     rows = torch.cat(samples, dim=1)

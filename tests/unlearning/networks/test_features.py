@@ -6,7 +6,8 @@ from torch import nn
 
 from expunge.accounting.refusal import InvalidInput
 from expunge.unlearning.networks.features import backbone_features
-from tests.unlearning.networks.problems import bits, network, rows
+from expunge.unlearning.networks.inputs import Columns, taking_columns
+from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
 
 def test_they_are_what_the_last_layer_is_given():
@@ -24,6 +25,19 @@ def test_other_records_do_not_move_a_bit(count):
     blanked[: count // 2] = 0
     whole, rest = (backbone_features(module, "fc", each, "cpu") for each in (inputs, blanked))
     assert torch.equal(whole[count // 2 :], rest[count // 2 :])
+
+
+def test_several_inputs_are_blanked_together_and_an_empty_mask_is_no_obstacle():
+    """A blanked record has no words, so its mean is 0/0: that is no record's feature."""
+    columns, _ = texts(300)
+    table = Columns(columns, named=True)
+    module = taking_columns(masked())
+    found = backbone_features(module, "fc", table, "cpu")
+    assert torch.isfinite(found).all()
+    torch.testing.assert_close(module.fc(found), module(**columns))
+    columns["mask"][7] = False
+    with pytest.raises(InvalidInput, match="gives layer 'fc' NaN"):
+        backbone_features(module, "fc", table, "cpu")
 
 
 class Jitter(nn.Module):

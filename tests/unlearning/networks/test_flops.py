@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from expunge.unlearning.networks.flops import forward_flops, training_flops
-from tests.unlearning.networks.problems import bits, network
+from expunge.unlearning.networks.inputs import Columns, taking_columns
+from tests.unlearning.networks.problems import bits, masked, network, texts
 
 
 def test_a_forward_pass_is_two_flops_for_each_weight():
@@ -14,6 +15,11 @@ def test_a_forward_pass_is_two_flops_for_each_weight():
 
 def test_training_is_three_times_that_without_the_inputs_own_gradient():
     assert training_flops(network(), torch.zeros(1, 4)) == 2 * (2 * 4 * 6 + 3 * 6 * 3)
+
+
+def test_several_inputs_are_counted():
+    table = Columns(texts(2)[0], named=True)
+    assert forward_flops(taking_columns(masked()), table) == 2 * (6 * 6 + 6 * 3)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

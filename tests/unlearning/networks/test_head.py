@@ -11,6 +11,7 @@ from torch.nn import functional
 from expunge.accounting.bounds import shift
 from expunge.accounting.refusal import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses.objective import Objective
 from expunge.unlearning.networks.head import FEATURES, Head
 from expunge.unlearning.networks.weights import with_state
 from tests.unlearning.networks.problems import bits, job_of, network
@@ -204,3 +205,34 @@ def test_a_tied_head_is_refused():
     module.fc.weight = module.body[0].weight
     with pytest.raises(InvalidInput, match="shares its parameters"):
         Head().fit(job_of(module))
+
+
+@pytest.mark.gpu
+def test_a_gpu_computes_features_and_solves_the_head_where_the_module_is(monkeypatch):
+    """The same minimiser within the certified distance; state stays in the host's memory."""
+    seen = set()
+    gradient = Objective.gradient
+
+    def watched(self, theta):
+        seen.add(self.features.device.type)
+        return gradient(self, theta)
+
+    monkeypatch.setattr(Objective, "gradient", watched)
+    there, strategy = job_of(device="cuda"), Head()
+    fitted, expected = strategy.fit(there), strategy.fit(job_of())
+    assert seen == {"cuda", "cpu"}
+    torch.testing.assert_close(fitted.secret[FEATURES], expected.secret[FEATURES])
+    seen.clear()
+    after = strategy.forget(without(there, [0, 5]), fitted)
+    strategy.placebo(without(there, [0, 5]), fitted)
+    assert seen == {"cuda"}
+    assert strategy.noise_std(there) == strategy.noise_std(job_of())
+    for outcome in (fitted, after):
+        assert {value.device.type for value in outcome.secret.values()} == {"cpu"}
+        assert {value.device.type for value in outcome.state.values()} == {"cpu"}
+    # On the same features the solver's point is within its tolerance of the minimiser.
+    solved = strategy._convex(
+        without(there, [0, 5]), after.secret[FEATURES], after.secret["center"]
+    )
+    found = solved.objective.gradient(after.secret["theta"])
+    assert float(found.norm()) <= strategy.tolerance

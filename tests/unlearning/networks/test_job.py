@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from tests.unlearning.networks.problems import job_of
+from expunge.unlearning.networks.inputs import Columns
+from tests.unlearning.networks.problems import job_of, masked, texts
 from tests.unlearning.problems import without
 
 
@@ -20,6 +21,19 @@ def test_a_batch_is_the_named_rows():
     torch.testing.assert_close(inputs[0], job.public_inputs[0])
     torch.testing.assert_close(inputs[1:], job.inputs[[0, 4]])
     assert targets.tolist() == [int(job.public_targets[0]), *job.targets[[0, 4]].tolist()]
+
+
+def test_a_batch_of_several_inputs_has_all_of_them():
+    (private, targets), (public, others) = texts(5), texts(3, seed=1)
+    job = job_of(
+        masked(), private=5, public=3, inputs=Columns(private, True), targets=targets,
+        public_inputs=Columns(public, True), public_targets=others,
+    )  # fmt: skip
+    inputs, labels = job.batch(torch.tensor([0, 3, 7]))
+    for name, column in inputs.columns.items():
+        assert torch.equal(column, torch.stack([public[name][0], *private[name][[0, 4]]]))
+    assert labels.tolist() == [int(others[0]), *targets[[0, 4]].tolist()]
+    assert (job.public, job.private) == (3, 5)
 
 
 def test_without_public_rows_numbers_are_the_private_ones():

@@ -21,9 +21,10 @@ from expunge.unlearning import (
 )
 from expunge.unlearning.networks.clipped import BASELINES
 from expunge.unlearning.networks.head import FEATURES
+from expunge.unlearning.networks.inputs import tensors_in
 from expunge.unlearning.networks.unlearner import TorchUnlearner
 from expunge.unlearning.networks.weights import network_bytes
-from tests.unlearning.networks.problems import bits, network, rows
+from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
 SHORT = Training(epochs=1, batch_size=32)
 STRATEGIES = {
@@ -326,6 +327,57 @@ def test_loaders_of_datasets_serve_as_well_as_tensors():
     one.forget(7)
     other.forget(7)
     assert bits(one.model.state_dict()) == bits(other.model.state_dict())
+
+
+FORMS = {
+    "dict": texts,
+    "table": lambda *given: {**texts(*given)[0], "label": texts(*given)[1]},
+    "tuple": lambda *given: (tuple(texts(*given)[0].values()), texts(*given)[1]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_several_inputs_serve_every_strategy_and_leave_the_model_as_it_is_called(strategy, form):
+    made, make = unlearner(strategy, masked(), random_state=3), FORMS[form]
+    made.fit(make(60, 1), public=make(40, 2), ids=IDS, evaluate=make(30, 3))
+    assert not differences(made.forget(["p3", "p59"]))
+    assert len(made.plan(3)) == len(STRATEGIES)
+    assert made.placebo(evaluate=make(20, 4)).rows == 20
+    for _, column in tensors_in(made._fitted.job.inputs):
+        assert float(column[[3, 59]].double().abs().sum()) == 0
+        assert float(column[[2, 58]].double().abs().sum()) > 0
+    columns, _ = texts(5, 6)
+    torch.testing.assert_close(made.model(**columns), made.model(*columns.values()))
+    assert not made.model._forward_pre_hooks  # neither wrapped nor hooked
+    with pytest.raises(TypeError):
+        made.model(columns["tokens"])
+
+
+def test_several_inputs_in_the_same_order_give_the_same_model_in_every_form():
+    found = []
+    for make in FORMS.values():
+        made = unlearner("head+finetune", masked(), random_state=3)
+        made.fit(make(60, 1), public=make(40, 2), ids=IDS)
+        made.forget("p3")
+        found.append(bits(made.model.state_dict()))
+    assert found[0] == found[1] == found[2]
+
+
+def test_inputs_that_do_not_fit_the_model_or_each_other_are_refused_before_anything_runs():
+    columns, targets = texts(60)
+    model = masked()
+    before = bits(model.state_dict())
+    made = unlearner("retrain", model)
+    with pytest.raises(InvalidInput, match=r"private: the model cannot be called .*'idx'"):
+        made.fit(({**columns, "idx": torch.arange(60)}, targets))
+    with pytest.raises(InvalidInput, match="public: has the inputs"):
+        made.fit((columns, targets), public=FORMS["tuple"](40))
+    with pytest.raises(InvalidInput, match="evaluate: has the inputs inputs;"):
+        made.fit((columns, targets), evaluate=(columns["tokens"], targets))
+    assert bits(model.state_dict()) == before
+    made.fit((columns, targets)).forget(3)
+    with pytest.raises(InvalidInput, match="evaluate: has the inputs"):
+        made.placebo(evaluate=FORMS["tuple"](9))
 
 
 def test_the_plan_lists_every_strategy_the_cheapest_first():

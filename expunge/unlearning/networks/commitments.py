@@ -1,0 +1,50 @@
+"""Whether records given again are those that were there: a keyed hash for each.
+
+    commitment_i = blake2b(bytes of inputs_i and targets_i, key)    16 bytes
+
+The key is drawn anew for every file and kept beside the commitments, as secret as the records are:
+whoever has both can try whether a record was there. Those of forgotten records are zeroed.
+"""
+
+import hashlib
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from expunge.unlearning.networks.inputs import Inputs, tensors_in
+
+__all__ = ["SIZE", "commitments", "form_of", "tensor_sha256"]
+
+SIZE = 16
+
+
+def commitments(inputs: Inputs, targets: Tensor, keep: Tensor, key: bytes) -> Tensor:
+    """(rows, 16) bytes; zero where a record is not kept."""
+    parts = [_row_bytes(part) for _, part in (*tensors_in(inputs), ("targets", targets))]
+    found = np.zeros((len(targets), SIZE), dtype=np.uint8)
+    for row in keep.nonzero()[:, 0].tolist():
+        digest = hashlib.blake2b(key=key, digest_size=SIZE)
+        for part in parts:
+            digest.update(part[row].tobytes())
+        found[row] = np.frombuffer(digest.digest(), dtype=np.uint8)
+    return torch.from_numpy(found)
+
+
+def form_of(inputs: Inputs, targets: Tensor) -> dict[str, str]:
+    """What a record looks like, by field: shape and type."""
+    named = (*tensors_in(inputs), ("targets", targets))
+    return {name: f"{tuple(part.shape[1:])} {part.dtype}" for name, part in named}
+
+
+def tensor_sha256(*tensors: Tensor) -> str:
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _row_bytes(part: Tensor) -> np.ndarray:
+    """(rows, bytes of one)."""
+    rows = part.contiguous().reshape(len(part), part[0].numel())
+    return rows.view(torch.uint8).numpy()

@@ -1,0 +1,400 @@
+"""An unlearner as a JSON document and tensors, and back: what the next request starts from.
+
+The document says what was done (settings, ids, history, certificates), the tensors hold what the
+next request needs: which records are gone, secret state, what training moved. Records are not
+among them: they are given again and checked, one commitment for each. Neither are frozen layers:
+the model is given again as it came to `fit`, and each of its tensors has a hash.
+"""
+
+import copy
+import hashlib
+import secrets
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from expunge.accounting.account import account
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.certificate import Certificate, differences, parse_certificate
+from expunge.accounting.document import AccountRequest
+from expunge.accounting.history import History
+from expunge.accounting.refusal import InvalidInput
+from expunge.sampling.batches import keys_of
+from expunge.unlearning.ids import RowNumbers, id_rows
+from expunge.unlearning.networks.checks import refuse_uncallable
+from expunge.unlearning.networks.commitments import commitments, form_of, tensor_sha256
+from expunge.unlearning.networks.comparison import Arm, Comparison
+from expunge.unlearning.networks.described import described, described_loss
+from expunge.unlearning.networks.finetune import HeadFinetune
+from expunge.unlearning.networks.fitted import Fitted, certificate_sha256
+from expunge.unlearning.networks.head import Head
+from expunge.unlearning.networks.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
+from expunge.unlearning.networks.job import NetworkJob, NetworkLoss, NetworkOutcome
+from expunge.unlearning.networks.records import refuse_other_form, tensors_of
+from expunge.unlearning.networks.weights import load_into, network_bytes, state_of, with_state
+
+if TYPE_CHECKING:
+    from expunge.unlearning.networks.unlearner import TorchUnlearner
+
+__all__ = ["Again", "document_of", "restored", "tensors_to_save"]
+
+PROBED = 8  # records on which the model given again is tried
+ALIKE = 1e-3  # of the outputs' scale: beyond what another machine's arithmetic explains
+TEMPLATE = "give the model as it came to fit"
+
+
+class Again(NamedTuple):
+    """What is given again."""
+
+    model: nn.Module
+    loss: NetworkLoss
+    private: Any
+    public: Any
+    ids: Any
+    evaluate: Any
+
+
+def document_of(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Any]:
+    """Raises: InvalidInput: something that JSON does not bring back; it is named."""
+    job, outcome, certificate = fitted.job, fitted.outcome, fitted.certificate
+    settings = {
+        "head": unlearner.head,
+        "epsilon": unlearner.target.level,
+        "delta": unlearner.target.delta,
+        "strategy": described(unlearner.strategy, "strategy"),
+        "observer": unlearner.observer,
+        "retraining": described(unlearner.retraining, "retraining"),
+        "released": unlearner.released,
+        "random_state": None if unlearner.random_state is None else int(unlearner.random_state),
+        "device": unlearner.device,
+    }
+    return {
+        "settings": settings,
+        "fitted": {
+            "head": job.head,
+            "epsilon": job.target.level,
+            "delta": job.target.delta,
+            "observer": job.observer,
+            "seed": job.seed,
+        },
+        "loss": described_loss(job.loss),
+        "module": _described_module(job.module),
+        "ids": _saved_ids(fitted),
+        "private": job.private,
+        "form": form_of(job.inputs, job.targets),
+        "public": _public_sha256(job.public_inputs, job.public_targets),
+        "outcome": {
+            "account": _account_document(outcome.assumptions, outcome.history),
+            "flops": outcome.flops,
+            "declared": list(outcome.declared),
+            "rounds": list(outcome.rounds),
+            "comparator": outcome.comparator,
+            "noise_free": outcome.noise_free,
+        },
+        "earlier": {
+            "account": _account_document(fitted.earlier["assumptions"], fitted.earlier["history"]),
+            "rounds": list(fitted.earlier["rounds"]),
+        },
+        "covered": fitted.covered,
+        "certificate": None if certificate is None else certificate.canonical(),
+        "comparison": None if fitted.comparison is None else asdict(fitted.comparison),
+        "lineage": fitted.lineage,
+        "issued": list(fitted.issued),
+        "model": hashlib.sha256(unlearner.model_bytes()).hexdigest(),
+    }
+
+
+def tensors_to_save(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Tensor]:
+    job, outcome, key = fitted.job, fitted.outcome, secrets.token_bytes(32)
+    frozen, start = _frozen(unlearner, fitted), job.start
+    moved = {
+        name: value
+        for name, value in outcome.state.items()
+        if value.dtype != start[name].dtype or tensor_sha256(value) != tensor_sha256(start[name])
+    }
+    tensors = {
+        "left": job.left,
+        "key": torch.frombuffer(bytearray(key), dtype=torch.uint8),
+        "commitments": commitments(job.inputs, job.targets, job.keep, key),
+        **{f"start.{name}": value for name, value in start.items() if name not in frozen},
+        **{f"state.{name}": value for name, value in moved.items()},
+        **{f"secret.{name}": value for name, value in outcome.secret.items()},
+    }
+    outputs = _outputs(job)
+    tensors |= {} if outputs is None else {"outputs": outputs}
+    return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+
+
+def restored(
+    unlearner: "TorchUnlearner", document: dict[str, Any], saved: dict[str, Tensor], again: Again
+) -> Fitted:
+    """What was saved, on the records and the model that are given again.
+
+    Raises:
+        InvalidInput: they are not those that came to `fit`; the first that differs is named.
+        ValueError: the document contradicts itself, or its own certificate.
+    """
+    if described_loss(again.loss) != document["loss"]:
+        raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
+    fitted = document["fitted"]
+    frozen = _frozen_names(unlearner, fitted["head"], list(document["module"]))
+    template = _template(again.model, document["module"], _part(saved, "start"), frozen)
+    inputs, targets, ids = _private(document, saved, again)
+    public = (None, None) if again.public is None else tensors_of(again.public, "public")
+    if _public_sha256(*public) != document["public"]:
+        raise InvalidInput("public", "not the records that came to fit, in their order")
+    held_out = None if again.evaluate is None else tensors_of(again.evaluate, "evaluate")
+    if held_out is not None:
+        refuse_other_form(held_out[0], inputs, "evaluate")
+    if isinstance(inputs, Columns):
+        refuse_uncallable(template, inputs, "private")
+        taking_columns(template)
+    job = NetworkJob(
+        module=template,
+        loss=copy.deepcopy(again.loss),
+        inputs=inputs,
+        targets=targets,
+        keep=saved["left"] == 0,
+        left=saved["left"],
+        keys=keys_of(ids),
+        public_inputs=public[0],
+        public_targets=public[1],
+        target=EpsilonDelta(fitted["epsilon"], fitted["delta"]),
+        observer=fitted["observer"],
+        seed=fitted["seed"],
+        device=unlearner.device,
+        head=fitted["head"],
+        start=state_of(template),
+    )
+    _check_outputs(job, saved.get("outputs"))
+    outcome = _outcome(document["outcome"], job, saved)
+    text, comparison = document["certificate"], document["comparison"]
+    made = Fitted(
+        job=job,
+        outcome=outcome,
+        earlier=_records(document["earlier"]),
+        ids=ids,
+        held_out=held_out,
+        covered=document["covered"],
+        certificate=None if text is None else parse_certificate(text),
+        comparison=None if comparison is None else _comparison(comparison),
+        lineage=document["lineage"],
+        issued=tuple(document["issued"]),
+    )
+    _check_certificate(made, document["model"], unlearner.strategy.name)
+    return made
+
+
+def _frozen(unlearner: "TorchUnlearner", fitted: Fitted) -> set[str]:
+    return _frozen_names(unlearner, fitted.job.head, list(fitted.job.start))
+
+
+def _frozen_names(unlearner: "TorchUnlearner", head: str | None, names: list[str]) -> set[str]:
+    """What private records never move, in no request: all but the head."""
+    if not isinstance(unlearner.strategy, Head | HeadFinetune):
+        return set()
+    return {name for name in names if not name.startswith(f"{head}.")}
+
+
+def _described_module(module: nn.Module) -> dict[str, list[Any]]:
+    """Shape, type, whether it is trained, and hash of every parameter and buffer."""
+    trained = {name for name, value in module.named_parameters() if value.requires_grad}
+    return {
+        name: [list(value.shape), str(value.dtype), name in trained, tensor_sha256(value)]
+        for name, value in state_of(module).items()
+    }
+
+
+def _template(
+    model: nn.Module, stated: dict[str, list[Any]], start: dict[str, Tensor], frozen: set[str]
+) -> nn.Module:
+    """The module as it came to `fit`: frozen layers as given, the others as they were saved."""
+    template = copy.deepcopy(model).cpu().eval()
+    found = _described_module(template)
+    for name in [*stated, *(name for name in found if name not in stated)]:
+        if name not in found or name not in stated:
+            there = "is missing" if name in stated else "was not there at fit"
+            raise InvalidInput("model", f"{name!r} {there}; {TEMPLATE}")
+        if found[name][:3] != stated[name][:3]:
+            shape, dtype, trained, _ = stated[name]
+            raise InvalidInput(
+                "model",
+                f"{name!r} was {tuple(shape)} {dtype}, {'' if trained else 'not '}trained, at "
+                f"fit; {TEMPLATE}",
+            )
+        if name in frozen and found[name] != stated[name]:
+            raise InvalidInput("model", f"the frozen {name!r} has changed since fit; {TEMPLATE}")
+    load_into(template, start)
+    if _described_module(template) != stated:
+        raise ValueError("the saved start is not the one that the document names")
+    return template
+
+
+def _private(
+    document: dict[str, Any], saved: dict[str, Tensor], again: Again
+) -> tuple[Inputs, Tensor, Any]:
+    """The records in the order they had at `fit`; those of forgotten ones zero, never read."""
+    given, labels = tensors_of(again.private, "private")
+    form = form_of(given, labels)
+    for name, stated in document["form"].items():
+        if form.get(name) != stated:
+            raise InvalidInput("private", f"{name}: {form.get(name)}, at fit {stated}")
+    if form.keys() != document["form"].keys():
+        raise InvalidInput("private", f"{', '.join(form)}; at fit {', '.join(document['form'])}")
+    count, listed = document["private"], document["ids"]
+    known = RowNumbers(count, 0) if listed is None else id_rows(listed, count, 0)
+    if again.ids is None and (listed is not None or len(labels) != count):
+        raise InvalidInput("ids", "give the ids of these records, as at fit")
+    rows = id_rows(again.ids, len(labels), 0)
+    keep = saved["left"] == 0
+    if len(keep) != count:
+        raise ValueError(f"{len(keep)} records in the state, {count} in the document")
+    for one in rows:
+        if one not in known:
+            raise InvalidInput("private", f"id {one!r} was not there at fit")
+    missing = [one for one, row in known.items() if keep[row] and one not in rows]
+    if missing:
+        raise InvalidInput(
+            "private",
+            f"no record {missing[0]!r}, which this state has not forgotten: give it, or load the "
+            "state that has",
+        )
+    order = [(known[one], row) for one, row in rows.items() if keep[known[one]]]
+    here, there = (torch.tensor([pair[i] for pair in order], dtype=torch.int64) for i in (0, 1))
+    inputs = mapped(lambda column: column.new_zeros(count, *column.shape[1:]), given)
+    targets = labels.new_zeros(count, *labels.shape[1:])
+    chosen: Any = given[there]
+    inputs[here] = chosen
+    targets[here] = labels[there]
+    found = commitments(inputs, targets, keep, saved["key"].numpy().tobytes())
+    for one, row in known.items():
+        if not torch.equal(found[row], saved["commitments"][row]):
+            raise InvalidInput("private", f"record {one!r} is not what it was at fit")
+    return inputs, targets, known
+
+
+def _saved_ids(fitted: Fitted) -> list[Any] | None:
+    if isinstance(fitted.ids, RowNumbers):
+        return None
+    for one in fitted.ids:
+        if type(one) not in (str, int):
+            raise InvalidInput("ids", f"{one!r} cannot be saved; texts and whole numbers can")
+    return list(fitted.ids)
+
+
+def _public_sha256(inputs: Inputs | None, targets: Tensor | None) -> list[Any] | None:
+    if inputs is None or targets is None:
+        return None
+    tensors = [part for _, part in tensors_in(inputs)]
+    return [len(targets), form_of(inputs, targets), tensor_sha256(*tensors, targets)]
+
+
+def _outputs(job: NetworkJob) -> Tensor | None:
+    """What the start makes of a few records; None where that is no tensor, or differs each time."""
+    inputs, _ = job.batch(job.present[:PROBED])
+    module = with_state(job.module, {}, job.device).eval()
+    with torch.no_grad():
+        first, second = module(inputs), module(inputs)
+    if not isinstance(first, Tensor) or not torch.equal(first, second):
+        return None
+    return first
+
+
+def _check_outputs(job: NetworkJob, saved: Tensor | None) -> None:
+    """Raises: InvalidInput: other code than at fit, with the same parameters."""
+    found = None if saved is None else _outputs(job)
+    if saved is None:
+        return
+    if found is None or found.shape != saved.shape:
+        raise InvalidInput("model", f"gives outputs of another form than at fit; {TEMPLATE}")
+    scale = 1 + float(saved.abs().max())
+    if not float((found.cpu() - saved).abs().max()) <= ALIKE * scale:
+        raise InvalidInput("model", f"gives other outputs than at fit; {TEMPLATE}")
+
+
+def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]) -> NetworkOutcome:
+    records = _records(document)
+    return NetworkOutcome(
+        job.start | _part(saved, "state"),
+        records["assumptions"],
+        records["history"],
+        flops=document["flops"],
+        declared=tuple(document["declared"]),
+        rounds=records["rounds"],
+        comparator=document["comparator"],
+        noise_free=document["noise_free"],
+        secret=_part(saved, "secret"),
+    )
+
+
+def _check_certificate(fitted: Fitted, model: str, strategy: str) -> None:
+    """Raises: ValueError: state, document and certificate are not of one piece."""
+    job, certificate = fitted.job, fitted.certificate
+    whole = network_bytes(with_state(job.module, fitted.outcome.state))
+    if hashlib.sha256(whole).hexdigest() != model:
+        raise ValueError("the weights are not those that the document names")
+    if len(fitted.issued) != job.request or (certificate is None) != (not fitted.issued):
+        raise ValueError(f"{len(fitted.issued)} certificates for {job.request} requests")
+    if certificate is None:
+        return
+    if certificate_sha256(certificate) != fitted.issued[-1]:
+        raise ValueError("the certificate is not the last one issued")
+    altered = differences(certificate)
+    if altered:
+        raise ValueError(f"the certificate's {altered[0].field}: {altered[0].problem}")
+    if certificate.model_sha256 not in (None, model):
+        raise ValueError("the weights are not those that the certificate is about")
+    if not _is_about(certificate, fitted.outcome):
+        raise ValueError("the certificate is about another history")
+    stated = (certificate.forgotten, certificate.strategy, certificate.claim.delta)
+    if stated != (job.forgotten, strategy, job.target.delta):
+        raise ValueError("the certificate is about another request")
+
+
+def _is_about(certificate: Certificate, outcome: NetworkOutcome) -> bool:
+    """Whether it states the outcome's own constants and phases."""
+    if outcome.assumptions is None or outcome.history is None:
+        return False
+    judged = account(outcome.assumptions, outcome.history, delta=certificate.claim.delta)
+    stated = {name: one.model_dump() for name, one in certificate.assumptions.items()}
+    return judged.assumptions == stated and certificate.records()[1] == outcome.history
+
+
+def _part(saved: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    prefix = f"{name}."
+    return {n.removeprefix(prefix): v for n, v in saved.items() if n.startswith(prefix)}
+
+
+def _comparison(document: dict[str, Any]) -> Comparison:
+    arms: Any = {name: Arm(**document[name]) for name in ("certified", "placebo", "warm_start")}
+    return Comparison(**document | arms)
+
+
+def _account_document(
+    assumptions: Assumptions | None, history: History | None
+) -> dict[str, Any] | None:
+    """In the form that `expunge account` reads."""
+    if assumptions is None or history is None:
+        return None
+    return {
+        "assumptions": {
+            name: {"value": getattr(assumptions, name), "mark": assumptions.mark(name)}
+            for name in assumptions.constants()
+        },
+        "phases": [asdict(phase) for phase in history.phases],
+        "normaliser": history.normaliser,
+        "normaliser_count": history.normaliser_count,
+        "delta": 0.5,  # not asked for; the account's form has one
+    }
+
+
+def _records(document: dict[str, Any]) -> dict[str, Any]:
+    stated = document["account"]
+    assumptions, history = (
+        (None, None) if stated is None else AccountRequest.model_validate(stated).records()
+    )
+    rounds = tuple(document["rounds"])
+    return {"assumptions": assumptions, "history": history, "rounds": rounds}
