@@ -3,10 +3,10 @@
     words -> embedding -> LSTM layers -> h of the top layer at the row's last word -> linear head
 
 `LSTMClassifier` is one such network as torch writes it. `Recurrent` is the loss of many: nn.LSTM
-does not go through vmap, so its gradient is written out on stacked weights (`lstm.py`); the two
-agree to rounding. A record's features are its word numbers padded by 0 (`core/text.py`), whose
-count of words is what is not padding. Paper: two layers, cross-entropy, PNGD with sigma^2 = 0.01
-and radius 100; widths and length are not in it.
+does not go through vmap, so its gradient is written out on stacked weights (`lstm.py`); at forget
+bias 0 the two agree to rounding. A record's features are its word numbers padded by 0
+(`core/text.py`), whose count of words is what is not padding. Paper: two layers, cross-entropy,
+PNGD with sigma^2 = 0.01 and radius 100; widths, length and initial law are not in it.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,6 +57,8 @@ class Recurrent(Network):
     """Args:
     module: An `LSTMClassifier`, or any module with `embedding`, `lstm` and `head` of those kinds.
     word_bound: The default law of the embedding is uniform on +- this; 1/sqrt(width) if None.
+    forget_bias: Added to every forget gate: its own bias is counted from here. At torch's 0 half of
+        a cell is gone after one word, and of a review's first words nothing arrives.
     half: Products and what is kept of each step in bfloat16, by Triton kernels on CUDA; cells,
         weights, gradients and sums over time stay float32.
     """
@@ -65,6 +67,7 @@ class Recurrent(Network):
     function: Callable[[Tensor, Tensor], Tensor] = cross_entropy
     l2: float = 0.0
     word_bound: float | None = None
+    forget_bias: float = 0.0
     half: bool = False
 
     def __post_init__(self):
@@ -198,6 +201,7 @@ class Recurrent(Network):
     def _layer(self, named: dict[str, Tensor], number: int) -> Layer:
         parts = {kind: named[f"lstm.{kind}_l{number}"] for kind in ("weight_ih", "weight_hh")}
         bias = named[f"lstm.bias_ih_l{number}"] + named[f"lstm.bias_hh_l{number}"]
+        bias[:, self.hidden : 2 * self.hidden] += self.forget_bias
         return Layer(self._cast(parts["weight_ih"]), self._cast(parts["weight_hh"]), bias)
 
     def _cast(self, weights: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
@@ -84,7 +84,10 @@ def _description(plan: Plan, blocks: Sequence[Block]) -> dict[str, object]:
     loss = problem.loss
     said = repr(loss)
     if isinstance(loss, Network):
-        said = f"{loss.module!r} {getattr(loss.function, '__name__', '?')} l2={loss.l2}"
+        options = [one.name for one in fields(loss) if one.name not in ("module", "function")]
+        said = f"{loss.module!r} {getattr(loss.function, '__name__', '?')} " + " ".join(
+            f"{name}={getattr(loss, name)!r}" for name in options
+        )
     return {
         "data": digest.hexdigest(),
         "loss": said,

@@ -106,6 +106,24 @@ def test_a_wrong_gate_order_would_be_seen():
     assert (loss.outputs(weights, tokens) - scores).abs().max() > 1e-3
 
 
+def test_a_forget_bias_is_torchs_lstm_with_that_much_more_in_every_forget_gate():
+    """Added to the input gates instead, the planted fault, scores differ."""
+    loss, (tokens, targets) = network(torch.float64, forget_bias=2.0), rows()
+    weights = drawn(loss, dtype=torch.float64)
+
+    def shifted(gate):
+        moved = weights.clone()
+        for number in range(2):
+            part = loss.split(moved)[f"lstm.bias_hh_l{number}"]
+            part[:, gate * HIDDEN : (gate + 1) * HIDDEN] += 2.0
+        return of_torch(loss, moved, tokens, targets)
+
+    scores, gradients = shifted(1)
+    torch.testing.assert_close(loss.outputs(weights, tokens), scores)
+    torch.testing.assert_close(loss.gradient(weights, tokens, targets), gradients)
+    assert (shifted(0)[0] - scores).abs().max() > 1e-2
+
+
 def test_the_loss_may_be_any_mean_over_rows():
     def smooth(outputs, targets):
         return cross_entropy(outputs, targets, label_smoothing=0.1)

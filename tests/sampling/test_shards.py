@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from expunge.sampling import shards
+from expunge.sampling import Problem, shards
 from expunge.sampling.chain import Plan, run_block
 from expunge.sampling.engines import Block
 from expunge.sampling.ensembles import sample_ensemble
+from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 from tests.sampling.heads_problem import made
 
 SETTINGS = {"unlearn_steps": (1,), "models": 50, "block": 20, "seed": 3}
@@ -67,3 +68,17 @@ def test_another_problem_is_refused(tmp_path, other):
     sample_ensemble(made(), **SETTINGS, folder=tmp_path)
     with pytest.raises(ValueError, match="another run"):
         sample_ensemble(made(**other), **SETTINGS, folder=tmp_path)
+
+
+@pytest.mark.parametrize("other", [{"word_bound": 1.0}, {"forget_bias": 1.0}, {"l2": 0.1}], ids=str)
+def test_models_of_another_initial_law_or_gate_are_another_run(tmp_path, other):
+    words, targets = torch.tensor([[1, 2], [2, 1]]).float(), torch.tensor([0, 1])
+
+    def sampled(**options):
+        loss = Recurrent(LSTMClassifier(3, 2, 2, layers=1), **options)
+        problem = Problem(loss, (words, targets), None, [0], 0.1, 0.01, 1)
+        sample_ensemble(problem, ("learned",), (), models=2, folder=tmp_path)
+
+    sampled()
+    with pytest.raises(ValueError, match="another run"):
+        sampled(**other)
