@@ -25,7 +25,10 @@ def report(result: Row, folder: Path) -> str:
     draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
     head = (
         f"{scale_run(result)} Percent of test reviews, of which {result['majority']:.1%} have the "
-        "more frequent label; means over models +- standard errors, one draw of the data."
+        "more frequent label; means over models +- standard errors, all on one draw of the data. "
+        "With public data an epoch has more steps in proportion to the records: what changes is "
+        "the data and also how long models learn and gather noise. A norm of "
+        f"{result['settings']['models']['chain']['radius']:g} is the radius: noise fills the ball."
     )
     text = "\n\n".join([head, accuracies(result), verdict_table(result), chosen(result)])
     (folder / f"{scale}.md").write_text(text + "\n")
@@ -55,7 +58,7 @@ def accuracies(result: Row) -> str:
 
 def draw(result: Row) -> Figure:
     arms = list(dict.fromkeys(cell["arm"] for cell in result["cells"]))
-    figure = Figure(figsize=(4.4 * len(arms), 3.2), layout="constrained")
+    figure = Figure(figsize=(4.4 * len(arms), 3.4), layout="constrained")
     grid = figure.subplots(1, len(arms), sharey=True, squeeze=False)[0]
     for arm, axes in zip(arms, grid, strict=True):
         cells = [cell for cell in result["cells"] if cell["arm"] == arm]
@@ -71,14 +74,16 @@ def draw(result: Row) -> Figure:
                 [number + shift for number, _ in found],
                 [100 * fmean(values) for _, values in found],
                 [196 * _error(values) for _, values in found],
-                fmt="o", color=COLOURS[law], capsize=3, label=f"{law}, ours",
+                fmt="o", color=COLOURS[law], capsize=3, label=f"{law}, ours (95 %)",
             )  # fmt: skip
         axes.axhline(100 * result["majority"], color="0.5", ls=":", lw=1)
         axes.set_xticks(range(len(ROWS)), list(ROWS.values()), fontsize=8)
         axes.set_title(f"sigma = {cells[0]['sigma']:g} ({SIGMA[arm]})", fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
     grid[0].set_ylabel("test accuracy, %; dotted: guessing")
-    grid[0].legend(frameon=False, fontsize=7)
+    handles, labels = grid[0].get_legend_handles_labels()
+    place = {"loc": "outside lower center", "ncols": 2 * len(arms)}
+    figure.legend(handles, labels, frameon=False, fontsize=7, **place)
     return figure
 
 

@@ -32,6 +32,6 @@ class Settings:
 
 SCALES = {
     "smoke": Settings(MODELS["smoke"], 1, forget=10, arms=("learns",), keep=False),
-    "cpu": Settings(MODELS["cpu"], 3, forget=20, arms=("learns",)),
+    "cpu": Settings(MODELS["cpu"], 1, forget=20, arms=("learns",)),
     "paper": Settings(MODELS["paper"], 1, forget=100),
 }

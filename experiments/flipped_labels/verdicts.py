@@ -17,7 +17,10 @@ from experiments.ulira_reviews.verdicts import SIGMA, learning
 __all__ = ["change", "verdicts"]
 
 SMALL = 0.02  # two points: the paper's largest drop with clean labels is 1.17
-UNLEARNT = "cannot conclude at this scale: models have not learned, accuracies are guesses"
+UNLEARNT = (
+    "cannot conclude at this scale: models have hardly learned, accuracies are near guesses; "
+    "longer reviews, more of them or less noise could, more models could not"
+)
 UNFINISHED = "not finished: run the same command again"
 LAWS = ("unlearned", "retrained")
 Row = dict[str, Any]
@@ -98,7 +101,11 @@ def _gap(where: str, row: Row, level: float) -> tuple[str, str, str]:
     """Signed (E37); the paper's own differences are given without errors."""
     gap = change(row["unlearned"], row["retrained"], level)
     unlearned, retrained = PAPER[row["public"]]
-    verdict = f"cannot conclude at this scale: {needed(gap, len(row['unlearned']))} models could"
+    most = max(abs(100 * gap.low), abs(100 * gap.high))
+    verdict = (
+        f"cannot conclude at this scale: less than {most:.2f} points either way; "
+        f"{needed(gap, len(row['unlearned']))} models of each law could tell the sign"
+    )
     if gap.high < 0:
         verdict = "unlearned models are worse"
     elif gap.low > 0:

@@ -26,6 +26,7 @@ __all__ = ["by_k", "chosen", "parted", "verdicts"]
 
 Row = dict[str, Any]
 Values = list[float]
+NEGLIGIBLE = 0.02  # of a fall, in logs
 MEANINGFUL = 10.0  # a bound on D_2 above it says nothing that one would act on
 
 
@@ -108,8 +109,12 @@ def _shares(result: Row, pair: str) -> tuple[str, str, str]:
     k = result["settings"]["unlearn_steps"][-1]
     found = parted(result, pair, k)
     share = math.log(found["forget"].value) / math.log(found["in all"].value)
+    most = max(abs(math.log(end)) for end in (found["public"].low, found["public"].high))
+    part = most / abs(math.log(found["in all"].value))
     verdict = _undecided(result, found["public"])
-    if found["public"].high < 1:
+    if part < NEGLIGIBLE:
+        verdict = f"does not hold: public data's part of the fall (in logs) is below {part:.1%}"
+    elif found["public"].high < 1:
         verdict = f"holds only in part: n_forget's share of the fall (in logs) is {share:.0%}"
     elif found["public"].low > 1:
         verdict = (

@@ -24,7 +24,7 @@ from expunge.sampling import IndependentBatches, Problem, sample_ensemble
 from expunge.sampling.problem import Records
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 
-__all__ = ["Cell", "Chain", "Shape", "block", "device", "problem", "right", "steps_of"]
+__all__ = ["Cell", "Chain", "Shape", "block", "device", "machine", "problem", "right", "steps_of"]
 
 Public = Literal["without", "with", "flipped"]
 DIGITS = 5  # kept of each number
@@ -32,15 +32,25 @@ DIGITS = 5  # kept of each number
 
 @dataclass(frozen=True)
 class Shape:
-    """Args: words: Ids at most; the other two are widths. Layers are the paper's two."""
+    """Layers are the paper's two; it names neither widths nor the law of initial weights.
+
+    Args:
+        words: Ids at most.
+        embedding, hidden: Widths.
+        word_bound, forget_bias: As in `Recurrent`. At its defaults, 1/sqrt(width) and 0, models
+            hardly leave guessing in thousands of steps, without noise too.
+    """
 
     words: int
     embedding: int
     hidden: int
+    word_bound: float = 1.0
+    forget_bias: float = 2.0
 
     @property
     def loss(self) -> Recurrent:
-        return Recurrent(LSTMClassifier(self.words, self.embedding, self.hidden, layers=2))
+        module = LSTMClassifier(self.words, self.embedding, self.hidden, layers=2)
+        return Recurrent(module, word_bound=self.word_bound, forget_bias=self.forget_bias)
 
     def __str__(self) -> str:
         return f"{self.words} words, embedding {self.embedding}, hidden {self.hidden}"
@@ -83,6 +93,11 @@ class Cell:
 
 def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def machine() -> str:
+    """The name that a block keeps of the device it was made on."""
+    return torch.cuda.get_device_name() if device() == "cuda" else "CPU"
 
 
 def steps_of(corpus: Corpus, chain: Chain, cell: Cell) -> int:
@@ -130,8 +145,7 @@ def block(corpus: Corpus, chain: Chain, cell: Cell, number: int) -> Iterator[dic
     forgotten = Records(private.features[made.forgotten], private.targets[made.forgotten])
     test, last = reviews(corpus, cell.shape.words).test, ks[-1]
     assert isinstance(made.loss, Recurrent)
-    name = torch.cuda.get_device_name() if device() == "cuda" else "CPU"
-    row: dict[str, Any] = {"device": name, "models": chain.models, "unlearn_epochs": list(ks)}
+    row: dict[str, Any] = {"device": machine(), "models": chain.models, "unlearn_epochs": list(ks)}
     for law in ("unlearned", "retrained"):
         weights = {k: found[law, k * epoch].weights for k in ks}
         row[law] = {

@@ -38,7 +38,7 @@ class Grid:
     step_sizes: tuple[float, ...]
     steps: int
     models: int
-    sigmas: tuple[float, ...] = (PAPER_SIGMA, 0.03, 0.01, 0.003, 0.0)
+    sigmas: tuple[float, ...] = (PAPER_SIGMA, 0.03, 0.01, 0.0)
     probe: float = 0.01
 
     def __post_init__(self):

@@ -2,9 +2,13 @@
 
 A block's name and digest hold what it is a function of, and not how many were asked for: another
 run goes on where this one ended, a longer one adds blocks, and both experiments find the same ones.
+
+    EXPUNGE_SLICE=0     begin no block: results from those that are kept, on any machine
+    EXPUNGE_SLICE=300   a slice of 300 seconds, whatever the scale says
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +19,7 @@ from typing import Any
 
 from experiments.parts import Parts
 from experiments.reviews_lstm.corpus import Corpus
-from experiments.reviews_lstm.models import Cell, Chain, Shape, block, steps_of
+from experiments.reviews_lstm.models import Cell, Chain, Shape, block, machine, steps_of
 from experiments.reviews_lstm.search import Grid, choice, search
 
 __all__ = ["Models", "Sampled", "Sampler", "arms_of", "cell_of"]
@@ -50,7 +54,8 @@ class Sampled:
 class Sampler:
     """Args:
     keep: Whether blocks are kept on disk.
-    seconds: Of a slice; the first block of a slice always runs.
+    seconds: Of a slice, after which no block would end. Where no block of this machine tells how
+        long one takes, the first runs.
     """
 
     models: Models
@@ -59,10 +64,10 @@ class Sampler:
     folder: Path = FOLDER
     parts: Parts = field(init=False)
     _begun: float = field(default_factory=time.perf_counter)
-    _fresh: int = 0
-    _rate: float = 0.0  # seconds a step of a block
+    _rate: float = 0.0  # seconds a step of the last block took on this machine
 
     def __post_init__(self):
+        self.seconds = float(os.environ.get("EXPUNGE_SLICE", self.seconds))
         folder = self.folder if self.keep else None
         self.parts = Parts(folder, json.dumps(asdict(self.models)), Path(__file__).parent)
 
@@ -76,26 +81,32 @@ class Sampler:
     def sampled(self, cell: Cell, blocks: int) -> Sampled:
         """Blocks that are kept, and new ones while there is time."""
         rows, missing = [], 0
+        steps = self._steps(cell)
         for number in range(blocks):
+            name = f"{cell.name}-block{number}"
             try:
-                work = partial(self._block, cell, number)
-                rows += self.parts.rows(f"{cell.name}-block{number}", work)
+                found = self.parts.rows(name, partial(self._block, cell, number, steps))
             except NoTime:
                 missing += 1
+                continue
+            rows += found
+            if found[0]["device"] == machine():
+                self._rate = self.parts.seconds[name] / steps
         if missing:
             print(f"  {cell.name}: {missing} of {blocks} blocks left", file=sys.stderr)
         return Sampled(cell, rows, missing)
 
-    def _block(self, cell: Cell, number: int) -> Iterator[Row]:
-        models = self.models
-        epochs = models.chain.learn_epochs + max(models.chain.unlearn_epochs)
-        steps = 2 * epochs * steps_of(models.corpus, models.chain, cell)
-        begun = time.perf_counter()
-        if self._fresh and begun - self._begun + steps * self._rate > self.seconds:
+    def _block(self, cell: Cell, number: int, steps: int) -> Iterator[Row]:
+        end = time.perf_counter() - self._begun + steps * self._rate
+        if self.seconds <= 0 or (self._rate and end > self.seconds):
             raise NoTime
-        self._fresh += 1
-        yield from block(models.corpus, models.chain, cell, number)
-        self._rate = max(self._rate, (time.perf_counter() - begun) / steps)
+        yield from block(self.models.corpus, self.models.chain, cell, number)
+
+    def _steps(self, cell: Cell) -> int:
+        """Of a block, both laws together."""
+        chain = self.models.chain
+        epochs = chain.learn_epochs + max(chain.unlearn_epochs)
+        return 2 * epochs * steps_of(self.models.corpus, chain, cell)
 
 
 def cell_of(found: Row, arm: str, public: Any, forget: int) -> Cell:

@@ -15,12 +15,12 @@ import numpy as np
 
 from experiments.reviews_lstm.corpus import reviews
 from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of
-from experiments.ulira_reviews.attacks import Attack, attacked
+from experiments.ulira_reviews.attacks import Attack, Gaps, attacked, gaps
 from experiments.ulira_reviews.settings import Settings, cut
 from experiments.ulira_reviews.verdicts import verdicts
 from expunge.audit.lower_bound import ceiling
 
-__all__ = ["attack_on", "machines", "run", "summary"]
+__all__ = ["attack_on", "gaps_of", "machines", "run", "summary"]
 
 POINTS = 101  # quantiles kept of each K's confidences
 DELTA = 1e-5
@@ -44,12 +44,14 @@ def run(settings: Settings) -> Row:
         for one in settings.cells
         if one[0] in arms
     ]
-    cells, attacks = [], {}
+    cells, attacks, apart = [], {}, {}
     for one in sampled:
         row, attack = _cell(settings, one)
         cells.append(row)
         if attack is not None:
-            attacks[one.cell.arm, one.cell.public, one.cell.forget] = attack
+            key = one.cell.arm, one.cell.public, one.cell.forget
+            attacks[key] = attack
+            apart[key] = gaps_of(settings, one.rows)
     return {
         "settings": asdict(settings),
         "cut": smaller,
@@ -59,7 +61,7 @@ def run(settings: Settings) -> Row:
         "device": machines(sampled),
         "ceiling": ceiling(settings.test, delta=DELTA, level=settings.level, method="any test"),
         "cells": cells,
-        "verdicts": verdicts(cells, attacks, found, asked),
+        "verdicts": verdicts(cells, attacks, apart, found, asked),
     }
 
 
@@ -71,23 +73,37 @@ def machines(sampled: list[Sampled]) -> str:
 
 def attack_on(settings: Settings, rows: list[Row], *, control: bool = False) -> Attack:
     """Args: control: At K = 0: models that were never unlearned."""
+    return _attacked(settings, *_scores(rows, control))
+
+
+def gaps_of(settings: Settings, rows: list[Row], *, control: bool = False) -> Gaps:
+    """Args: control: At K = 0."""
+    return gaps(
+        *_scores(rows, control),
+        resamples=settings.resamples, level=settings.level, seed=settings.seed,
+    )  # fmt: skip
+
+
+def _scores(rows: list[Row], control: bool) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Of unlearned and of retrained models (K, models), and K."""
     laws = [
         np.concatenate([np.array(row[law]["scores"]) for row in rows], axis=1)
         for law in ("unlearned", "retrained")
     ]
-    steps = rows[0]["unlearn_epochs"]
     kept = slice(0, 1) if control else slice(1, None)
-    return _attacked(settings, laws[0][kept], laws[1][kept], tuple(steps[kept]))
+    return laws[0][kept], laws[1][kept], tuple(rows[0]["unlearn_epochs"][kept])
 
 
-def summary(attack: Attack, place: int) -> Row:
-    above = attack.at(place)
+def summary(attack: Attack, apart: Gaps, place: int) -> Row:
+    above, gap = attack.at(place), apart.at(place)
     return {
         "unlearn_epochs": attack.steps[place],
         "confidence": 0.5 + above.value,
         "interval": [0.5 + above.low, 0.5 + above.high],
         "accuracy": attack.accuracy(place),
         "confident": attack.confident(place),
+        "gap": gap.value,
+        "gap_interval": [gap.low, gap.high],
     }
 
 
@@ -117,16 +133,18 @@ def _cell(settings: Settings, sampled: Sampled) -> tuple[Row, Attack | None]:
     }
     if found["models"] < LEAST + FEW:
         return found, None
-    attack = attack_on(settings, rows)
+    attack, apart = attack_on(settings, rows), gaps_of(settings, rows)
     quantiles = np.quantile(attack.values, np.linspace(0, 1, POINTS), axis=1).T
     trend = attack.trend
     found |= {
         "trend": asdict(trend) | {"verdict": trend.verdict},
         "steps": [
-            summary(attack, place) | {"confidences": quantiles[place].round(4).tolist()}
+            summary(attack, apart, place) | {"confidences": quantiles[place].round(4).tolist()}
             for place in range(len(attack.steps))
         ],
-        "never_unlearned": summary(attack_on(settings, rows, control=True), 0),
+        "never_unlearned": summary(
+            attack_on(settings, rows, control=True), gaps_of(settings, rows, control=True), 0
+        ),
         "null": _null(settings, rows),
         **_utility(rows),
     }
@@ -139,8 +157,9 @@ def _null(settings: Settings, rows: list[Row]) -> Row | None:
     half = scores.shape[1] // 2
     if half < LEAST + FEW:
         return None
-    steps = (rows[0]["unlearn_epochs"][-1],)
-    return summary(_attacked(settings, scores[:, :half], scores[:, half : 2 * half], steps), 0)
+    laws = scores[:, :half], scores[:, half : 2 * half], (rows[0]["unlearn_epochs"][-1],)
+    apart = gaps(*laws, resamples=settings.resamples, level=settings.level, seed=settings.seed)
+    return summary(_attacked(settings, *laws), apart, 0)
 
 
 def _utility(rows: list[Row]) -> Row:

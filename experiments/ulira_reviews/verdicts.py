@@ -1,38 +1,50 @@
 """The paper's statements about U-LiRA on reviews, each with what was found and its interval.
 
 A verdict is `holds`, `does not hold` or `cannot conclude at this scale`, the last with the number
-of models of each law at which an effect of the size found would be seen four times in five.
+of models of each law at which an effect of the size found would be seen four times in five. Whether
+confidence falls is asked only where the attack sees something at the first K; beside it stands what
+it sees of models that were never unlearned, and what the gap of mean scores, which needs no attack,
+says of the same models.
 """
 
 from typing import Any
 
-from experiments.ulira_reviews.attacks import Attack, Interval, difference, needed
+from experiments.ulira_reviews.attacks import Attack, Gaps, Interval, difference, needed
 
 __all__ = ["LEARNT", "SIGMA", "learning", "verdicts"]
 
 SMALL = 0.05  # a mean confidence within this of one half is as good as guessing
-LEARNT = 0.6  # test accuracy; the labels are balanced
+LEARNT = 0.6  # accuracy; the labels are balanced
+MANY = 0.25  # of test models: a large proportion
 Row = dict[str, Any]
 Key = tuple[str, str, int]
 SIGMA = {"paper": "paper's sigma", "learns": "smaller sigma"}
+CANNOT = "cannot conclude at this scale: "
+NOTHING = CANNOT + "models have learned nothing at this sigma; less noise could, more models not"
 
 
 def verdicts(
-    cells: list[Row], attacks: dict[Key, Attack], search: Row, models: int
+    cells: list[Row],
+    attacks: dict[Key, Attack],
+    apart: dict[Key, Gaps],
+    search: Row,
+    models: int,
 ) -> list[dict[str, str]]:
     """Args: models: Of each law, asked for; a cell may still have fewer."""
     rows = {(cell["arm"], cell["public"], cell["forget"]): cell for cell in cells}
     found: list[tuple[str, str, str]] = []
-    unknown = set()  # arms of which this scale does not tell whether models learn
+    idle = set()  # arms whose models learn nothing
     for arm in dict.fromkeys(cell["arm"] for cell in cells):
         run = [cell for cell in cells if cell["arm"] == arm and "test_accuracy" in cell]
         found += [learning(cell, _right(cell), search) for cell in run[:1]]
-        unknown |= {arm} if run and found[-1][2].startswith("cannot") else set()
+        idle |= {arm} if run and found[-1][2].startswith("does not hold") else set()
     for key, attack in attacks.items():
-        count = rows[key]["models"]
+        row = rows[key]
         if key[1] == "without":
-            found.append(_told_apart(key, attack, count, learnt=key[0] not in unknown))
-        found.append(_falls(key, attack, count))
+            found.append(_told_apart(key, attack, row["models"]))
+        for claim, told, verdict in (_falls(key, attack, row), _closer(key, apart[key], row)):
+            unseen = key[0] in idle and verdict.startswith(CANNOT)
+            found.append((claim, told, NOTHING if unseen else verdict))
     for (arm, public, forget), attack in attacks.items():
         without = attacks.get((arm, "without", forget))
         if public == "with" and without is not None:
@@ -54,19 +66,30 @@ def learning(cell: Row, right: Interval, search: Row) -> tuple[str, str, str]:
 
     Args:
         right: Test accuracy of retrained models.
-        search: With what models reach on held-out public reviews where there is no noise.
+        search: What models reach on held-out public reviews, at this sigma and without noise: the
+            two that may be compared, as private reviews are harder.
     """
-    control, arm = search["no noise"]["accuracy"], cell["arm"]
+    arm = cell["arm"]
+    public, control = (search[name]["accuracy"] for name in (arm, "no noise"))
     found = (
         f"sigma = {cell['sigma']:g}, step size {cell['step_size']:g}: retrained models, "
         f"{cell['public']} public data, are right on {right.value:.1%} [{right.low:.1%}, "
-        f"{right.high:.1%}] of test reviews; without noise {control:.1%} of held-out public ones"
+        f"{right.high:.1%}] of test reviews; in the search on {public:.1%} of held-out public "
+        f"ones, without noise on {control:.1%}"
     )
-    verdict = "holds"
-    if right.low <= LEARNT and (right.high >= LEARNT or control < LEARNT):
-        verdict = "cannot conclude at this scale: models without noise "
-        verdict += f"hardly learn either (below {LEARNT:.0%})" if control < LEARNT else "do"
-    elif right.high < LEARNT:
+    verdict = CANNOT
+    if right.low > LEARNT:
+        verdict = "holds"
+    elif right.high >= LEARNT:
+        verdict += f"{LEARNT:.0%}, what we call learning, is within the interval"
+    elif control < LEARNT:
+        verdict += f"models without noise hardly learn either (below {LEARNT:.0%})"
+    elif public >= LEARNT:
+        verdict += (
+            f"of private reviews they get less than {LEARNT:.0%} right, of public ones more: too "
+            "few reviews and words; more models could not tell"
+        )
+    else:
         verdict = f"does not hold: below {LEARNT:.0%}, which models without noise reach"
     said = " (82.5 % in the paper)" if arm == "paper" else ""
     return f"{SIGMA[arm]}: models learn{said}", found, verdict
@@ -78,53 +101,85 @@ def _right(cell: Row) -> Interval:
     return Interval(found["mean"], found["mean"] - reach, found["mean"] + reach)
 
 
-def _told_apart(key: Key, attack: Attack, models: int, *, learnt: bool) -> tuple[str, str, str]:
-    above = attack.at(0)
+def _told_apart(key: Key, attack: Attack, models: int) -> tuple[str, str, str]:
+    above, most = attack.at(0), attack.confident_at_most(0)
     found = (
         f"at K = {attack.steps[0]} confidence above one half {above}; right on "
         f"{attack.accuracy(0):.0%} of test models, more than 90 % sure and right on "
-        f"{attack.confident(0):.0%}; at K = {attack.steps[-1]} {attack.accuracy(-1):.0%} and "
-        f"{attack.confident(-1):.0%}"
+        f"{attack.confident(0):.0%} (at most {most:.0%}); at K = {attack.steps[-1]} "
+        f"{attack.accuracy(-1):.0%} and {attack.confident(-1):.0%}"
     )
-    verdict = f"cannot conclude at this scale: {_first(above, models)} models of each law could"
+    verdict = f"{CANNOT}{_first(above, models)}"
     if above.low > 0:
-        verdict = "holds" if attack.confident(0) > 0.25 else "holds in part: right, seldom sure"
-    elif above.high < SMALL:
-        verdict = "does not hold: no better than guessing"
-        if not learnt:
-            verdict = "cannot conclude at this scale: no better than guessing, nothing is learned"
+        verdict = "holds" if attack.confident(0) > MANY else "holds in part: right, seldom sure"
+    elif most < MANY:
+        verdict = f"does not hold: at most {most:.0%} of models, and no better than guessing"
     return f"{_where(*key)}: many models are told apart confidently", found, verdict
 
 
-def _falls(key: Key, attack: Attack, models: int) -> tuple[str, str, str]:
+def _falls(key: Key, attack: Attack, row: Row) -> tuple[str, str, str]:
     trend = attack.trend
     slope = Interval(trend.slope, *trend.interval)
     first = Interval(trend.excess, *trend.excess_interval)
     found = f"change for each epoch {slope}; above one half at the first K {first}"
     words = {"falls": "holds", "rises": "does not hold: it rises"}
     verdict = words.get(trend.verdict)
-    if verdict is None:
-        reason, count = "either sign", needed(slope, models)
-        if first.low <= 0:
-            reason, count = "at the first K no better than guessing", _first(first, models)
-        verdict = f"cannot conclude at this scale: {reason}; {count} models of each law could"
+    if verdict is None and first.low > 0:
+        verdict = f"{CANNOT}either sign; {_could(slope, row['models'])}"
+    elif verdict is None:
+        reason = "the attack sees nothing at the first K"
+        if row["never_unlearned"]["interval"][0] <= 0.5:
+            reason += ", nor where nothing was unlearned, so it has no power here"
+        verdict = f"{CANNOT}{reason}; {_first(first, row['models'])}"
+    never = row["never_unlearned"]
+    low, high = (value - 0.5 for value in never["interval"])
+    found += f"; of models never unlearned {Interval(never['confidence'] - 0.5, low, high)}"
     return f"{_where(*key)}: confidence falls with K", found, verdict
 
 
+def _closer(key: Key, apart: Gaps, row: Row) -> tuple[str, str, str]:
+    """Ours: of all models' mean scores, without fits and tests. A gap that models which were never
+    unlearned do not show is not believed: one of several looks."""
+    first, slope, never = apart.at(0), apart.slope, row["never_unlearned"]
+    control = Interval(never["gap"], *never["gap_interval"])
+    found = (
+        f"unlearned - retrained at the first K {_short(first)} standard deviations, change for "
+        f"each epoch {slope}; models never unlearned {_short(control)}"
+    )
+    verdict = f"{CANNOT}either sign; {_could(slope, row['models'])}"
+    if first.low <= 0:
+        verdict = f"{CANNOT}no gap is seen at the first K; {_first(first, row['models'])}"
+    elif control.low <= 0:
+        verdict = f"{CANNOT}no gap is seen without unlearning; {_first(control, row['models'])}"
+    elif slope.high < 0:
+        verdict = "holds"
+    elif slope.low > 0:
+        verdict = "does not hold: it grows"
+    return f"{_where(*key)}: (ours) mean scores come closer with K", found, verdict
+
+
+def _short(found: Interval) -> str:
+    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+
+
+def _could(found: Interval, models: int) -> str:
+    return f"{needed(found, models)} models of each law could"
+
+
 def _first(above: Interval, models: int) -> str:
-    """To see that it is above one half; or, found below it, that it is not above by `SMALL`."""
-    return needed(above, models, 0.0 if above.value > 0 else SMALL)
+    """To see an effect of the size found; one that is not there no number of models shows."""
+    return _could(above, models) if above.value > 0 else "if there is none, no number of models can"
 
 
 def _public(
     arm: str, forget: int, attack: Attack, without: Attack, models: int
 ) -> tuple[str, str, str]:
     change, first = difference(attack, without), without.at(0)
-    verdict = f"cannot conclude at this scale: {needed(change, models)} models of each law could"
+    verdict = f"{CANNOT}{_could(change, models)}"
     if first.low <= 0:
         verdict = (
-            "cannot conclude at this scale: without public data no better than guessing; "
-            f"{_first(first, models)} models of each law could"
+            f"{CANNOT}without public data the attack sees nothing at the first K; "
+            f"{_first(first, models)}"
         )
     elif change.high < 0:
         verdict = "holds"

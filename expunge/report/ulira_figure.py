@@ -16,9 +16,11 @@ __all__ = ["draw"]
 COLOUR = {False: "#b2182b", True: "#2166ac"}
 
 
-def draw(panels: list[list[dict[str, Any]]], kind: str = "svg") -> bytes:
-    """Args: panels: Rows of panels, each {title, with_public, verdict, attacks}; an attack is
-    {unlearn_steps, confidences}.
+def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "steps") -> bytes:
+    """Args:
+    panels: Rows of panels, each {title, with_public, verdict, attacks}; an attack is
+        {unlearn_steps, confidences}.
+    unit: What K counts.
     """
     rows, columns = len(panels), max(len(row) for row in panels)
     size = 4.2 * columns, 2.6 * rows
@@ -29,7 +31,7 @@ def draw(panels: list[list[dict[str, Any]]], kind: str = "svg") -> bytes:
             _panel(axes, panel)
         axes_row[0].set_ylabel("confidence in the right law")
     for axes in grid[-1]:
-        axes.set_xlabel("unlearning steps K")
+        axes.set_xlabel(f"unlearning {unit} K")
     return encoded(figure, kind)
 
 

@@ -13,7 +13,7 @@ from experiments.flipped_labels.verdicts import UNLEARNT, change, verdicts
 from experiments.ulira_reviews.settings import SCALES as ATTACKED
 
 RESULTS = Path(__file__).parents[2] / "experiments/flipped_labels/results"
-SEARCH = {"no noise": {"accuracy": 0.8}}
+SEARCH = {"no noise": {"accuracy": 0.8}, "learns": {"accuracy": 0.55}}
 
 
 def cell(public, unlearned, retrained, seed, models=75):
@@ -53,6 +53,7 @@ def test_equal_rows_cannot_conclude_and_say_how_many_models_could():
     one = found["smaller sigma, unlearned: public data lowers accuracy"]
     assert "cannot conclude" in one
     assert "models of each law could" in one
+    assert "points either way" in found["smaller sigma, with: unlearned against retrained"]
 
 
 def test_models_that_guess_support_no_claim():

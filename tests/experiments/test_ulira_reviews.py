@@ -1,6 +1,7 @@
 """U-LiRA on reviews: attacks, intervals and verdicts; blocks that add up; what was cut is said."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,14 @@ from experiments.reviews_lstm.models import Cell, Shape, problem, steps_of
 from experiments.reviews_lstm.search import Grid, choice, search
 from experiments.reviews_lstm.slices import Sampler, arms_of
 from experiments.ulira_reviews import verdicts as verdicts_module
-from experiments.ulira_reviews.attacks import Interval, attacked, confidences, difference, needed
+from experiments.ulira_reviews.attacks import (
+    Interval,
+    attacked,
+    confidences,
+    difference,
+    gaps,
+    needed,
+)
 from experiments.ulira_reviews.report import report
 from experiments.ulira_reviews.run import run
 from experiments.ulira_reviews.settings import MODELS, PAPER, SCALES, cut
@@ -28,7 +36,7 @@ from expunge.sampling.problem import Records
 RESULTS = Path(__file__).parents[2] / "experiments/ulira_reviews/results"
 SMALL = MODELS["smoke"]
 CELL = Cell("learns", Shape(64, 4, 4), 1.0, 0.01, "with", 10)
-SEARCH = {"no noise": {"accuracy": 0.8}}
+SEARCH = {arm: {"accuracy": a} for arm, a in (("no noise", 0.8), ("learns", 0.7), ("paper", 0.5))}
 K = (1, 5, 10, 15)
 
 
@@ -46,14 +54,33 @@ def attack(gaps, seed=0, resamples=300):
     )
 
 
-def words_of(found, models=75):
-    """Verdicts by claim, the sigma that learns, 100 reviews forgotten."""
-    cells = [
-        {"arm": "learns", "public": public, "forget": 100, "models": models, "blocks_left": 0}
-        for public in found
-    ]
-    keyed = {("learns", public, 100): one for public, one in found.items()}
-    return {row["claim"]: row["verdict"] for row in verdicts(cells, keyed, SEARCH, models)}
+def apart(sides, steps=K, seed=0):
+    return gaps(sides[0], sides[1], steps, resamples=300, level=0.95, seed=seed)
+
+
+def cell_row(public="without", arm="learns", models=75, never=(0.5, 0.0)):
+    """Args: never: What is seen of models that were never unlearned: confidence and gap."""
+    confidence, gap = never
+    control = {
+        "confidence": confidence, "interval": [confidence - 0.05, confidence + 0.05],
+        "gap": gap, "gap_interval": [gap - 0.3, gap + 0.3],
+    }  # fmt: skip
+    return {
+        "arm": arm, "public": public, "forget": 100, "models": models, "blocks_left": 0,
+        "never_unlearned": control,
+    }  # fmt: skip
+
+
+def words_of(found, seeds=(0, 1), never=(0.9, 3.0)):
+    """Verdicts by claim, the sigma that learns, 100 reviews forgotten. Args: found: Gaps."""
+    pairs = list(zip(found.items(), seeds, strict=False))
+    cells = [cell_row(public, never=never) for public in found]
+    attacks = {("learns", public, 100): attack(given, seed) for (public, given), seed in pairs}
+    lie = {
+        ("learns", public, 100): apart(laws(given, seed=seed), K[: len(given)], seed)
+        for (public, given), seed in pairs
+    }
+    return {row["claim"]: row["verdict"] for row in verdicts(cells, attacks, lie, SEARCH, 75)}
 
 
 @pytest.fixture(scope="module")
@@ -81,42 +108,95 @@ def test_intervals_are_too_wide_rather_than_too_narrow(gap, low, high):
 
 
 def test_a_fall_with_k_and_with_public_data_is_found():
-    found = words_of({"without": attack((3, 2.5, 2, 1.5)), "with": attack((1.0, 0.6, 0.3, 0), 1)})
+    found = words_of({"without": (3, 2.5, 2, 1.5), "with": (1.0, 0.6, 0.3, 0)})
     assert found["smaller sigma, 100 reviews forgotten, without public data: "
                  "many models are told apart confidently"] == "holds"  # fmt: skip
     for public in ("with", "without"):
         where = f"smaller sigma, 100 reviews forgotten, {public} public data"
         assert found[f"{where}: confidence falls with K"] == "holds"
+        assert found[f"{where}: (ours) mean scores come closer with K"] == "holds"
     assert found[f"{where.replace('without', 'with')}: lower confidence than without"] == "holds"
 
 
 def test_a_rise_does_not_hold():
-    found = words_of({"without": attack((1, 2, 3, 4)), "with": attack((3, 3, 4, 4), 1)})
+    found = words_of({"without": (1, 2, 3, 4), "with": (3, 3, 4, 4)})
     told = [verdict for claim, verdict in found.items() if "falls" in claim or "lower" in claim]
     assert told[0] == told[-1] == "does not hold: it rises"
+    closer = [verdict for claim, verdict in found.items() if "(ours)" in claim]
+    assert closer[0] == "does not hold: it grows"
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_law_twice_never_holds_and_says_how_many_models_could(seed):
-    found = words_of({"without": attack((0,) * 4, seed), "with": attack((0,) * 4, 100 + seed)})
+    found = words_of({"without": (0,) * 4, "with": (0,) * 4}, (seed, 100 + seed))
     assert "holds" not in found.values()
-    assert any("models of each law could" in verdict for verdict in found.values())
+    assert any("models" in verdict for verdict in found.values())
 
 
-def test_a_failed_attack_on_models_that_learned_nothing_says_nothing_of_the_paper():
-    guesses = {law: {"mean": 0.5, "standard_error": 0.001} for law in ("unlearned", "retrained")}
-    cell = {
-        "arm": "paper", "public": "without", "forget": 100, "models": 3000, "blocks_left": 0,
-        "sigma": 0.1, "step_size": 1.0, "test_accuracy": guesses,
-    }  # fmt: skip
-    sides = laws((0, 0), models=3000)
-    many = attacked(*sides, K[:2], shadow=50, test=2950, resamples=50, level=0.95, seed=0)
+def test_an_attack_that_sees_nothing_without_unlearning_either_is_said_to_have_no_power():
+    claim = ("learns", "without", 100)
+    one, lie = attack((0,) * 4), apart(laws((0,) * 4))
     told = [
-        verdicts([cell], {("paper", "without", 100): many}, {"no noise": {"accuracy": a}}, 3000)
-        for a in (0.8, 0.5)
+        verdicts([cell_row(never=never)], {claim: one}, {claim: lie}, SEARCH, 75)
+        for never in ((0.5, 0.0), (0.9, 3.0))
     ]
-    assert told[0][1]["verdict"] == "does not hold: no better than guessing"
-    assert "nothing is learned" in told[1][1]["verdict"]
+    (blind,), (seeing,) = (
+        [row["verdict"] for row in rows if row["claim"].endswith("falls with K")] for rows in told
+    )
+    assert "it has no power here" in blind
+    assert "sees nothing at the first K" in seeing
+    assert "no power" not in seeing
+
+
+def test_a_gap_is_seen_where_the_attack_on_the_same_models_sees_nothing():
+    """0.5 standard deviations: a perfectly fitted attack would have confidence 0.53."""
+    found = words_of({"without": (0.5, 0.3, 0.1, 0.0)})
+    told = {claim.split(": ")[1]: verdict for claim, verdict in found.items()}
+    assert told["confidence falls with K"].startswith("cannot conclude")
+    assert told["(ours) mean scores come closer with K"] == "holds"
+
+
+def test_a_gap_that_models_never_unlearned_do_not_show_is_not_believed():
+    found = words_of({"without": (0.5, 0.3, 0.1, 0.0)}, never=(0.5, 0.29))
+    (told,) = [verdict for claim, verdict in found.items() if "(ours)" in claim]
+    assert told.startswith("cannot conclude at this scale: no gap is seen without unlearning")
+    assert "models of each law could" in told
+
+
+def test_of_models_that_learn_nothing_no_number_is_asked_for():
+    cell = cell_row(arm="paper") | {
+        "sigma": 0.1, "step_size": 1.0,
+        "test_accuracy": {"retrained": {"mean": 0.5, "standard_error": 0.001}},
+    }  # fmt: skip
+    key = ("paper", "without", 100)
+    one, lie = attack((0.2,) * 4), apart(laws((0.2,) * 4))
+    told = {
+        row["claim"].split(": ")[-1]: row["verdict"]
+        for row in verdicts([cell], {key: one}, {key: lie}, SEARCH, 75)
+    }
+    assert "learned nothing" in told["confidence falls with K"]
+    assert "learned nothing" in told["(ours) mean scores come closer with K"]
+
+
+def test_intervals_of_gaps_are_those_of_fresh_models():
+    """The std of 200 fresh gaps is known to 5 %, the mean of their resamples far better."""
+    fresh = [apart(laws((0.5,), seed=seed), (1,), seed) for seed in range(200)]
+    spread = np.std([one.means[0] for one in fresh], ddof=1)
+    resampled = np.mean([one.resampled.std(ddof=1) for one in fresh])
+    assert 0.75 < resampled / spread < 1.25
+    assert abs(np.mean([one.means[0] for one in fresh]) - 0.5) < 5 * spread / 200**0.5 + 0.01
+
+
+def test_that_many_are_told_apart_confidently_is_refuted_by_the_share_of_sure_tests():
+    found = words_of({"without": (0,) * 4})
+    (told,) = [verdict for claim, verdict in found.items() if claim.endswith("confidently")]
+    assert told == "does not hold: at most 6% of models, and no better than guessing"
+
+
+def test_no_interval_of_a_confidence_leaves_the_unit_interval():
+    one = attack((4.5,))
+    assert one.interval(one.means[0], one.resampled[:, 0]).high > 1
+    assert one.at(0).high == 0.5
 
 
 def test_more_models_are_needed_for_a_smaller_effect():
@@ -179,6 +259,12 @@ def test_exactly_the_share_asked_of_public_labels_is_flipped():
     assert torch.equal(before.features, after.features)
 
 
+def test_models_start_where_the_shape_says():
+    loss = Shape(64, 4, 4, word_bound=0.5, forget_bias=3.0).loss
+    assert (loss.word_bound, loss.forget_bias) == (0.5, 3.0)
+    assert float(loss.split(loss.default_bounds())["embedding.weight"].max()) == 0.5
+
+
 def tried(accuracies, majority=0.5):
     """Of one shape and step size, by sigma."""
     shape = {"words": 1, "embedding": 1, "hidden": 1}
@@ -214,9 +300,18 @@ def test_failing_to_learn_is_blamed_on_sigma_only_where_models_without_noise_lea
     cell = {"arm": "paper", "sigma": 0.1, "step_size": 1.0, "public": "without"}
     guess = Interval(0.5, 0.49, 0.51)
     assert learning(cell, guess, SEARCH)[2].startswith("does not hold")
-    assert "cannot conclude" in learning(cell, guess, {"no noise": {"accuracy": 0.55}})[2]
+    nobody = {arm: {"accuracy": 0.55} for arm in SEARCH}
+    assert "without noise hardly learn either" in learning(cell, guess, nobody)[2]
     assert learning(cell, Interval(0.8, 0.79, 0.81), SEARCH)[2] == "holds"
+    assert "within the interval" in learning(cell, Interval(0.6, 0.58, 0.62), SEARCH)[2]
     assert verdicts_module.LEARNT == 0.6
+
+
+def test_models_that_learn_public_reviews_but_not_private_ones_are_not_blamed_on_sigma():
+    cell = {"arm": "learns", "sigma": 0.01, "step_size": 1.0, "public": "without"}
+    told = learning(cell, Interval(0.53, 0.52, 0.54), SEARCH)[2]
+    assert told.startswith("cannot conclude at this scale")
+    assert "more models could not tell" in told
 
 
 # --- slices
@@ -224,12 +319,13 @@ def test_failing_to_learn_is_blamed_on_sigma_only_where_models_without_noise_lea
 
 @pytest.fixture
 def sampler(tmp_path, monkeypatch):
-    """Samplers that share a folder, and the blocks that were computed, which take no time."""
+    """Samplers that share a folder, and the blocks that were computed, each in a tenth second."""
     computed = []
 
     def block(_corpus, _chain, cell, number):
         computed.append((cell.forget, number))
-        yield {"models": 1, "number": number}
+        time.sleep(0.1)
+        yield {"models": 1, "number": number, "device": models_module.machine()}
 
     monkeypatch.setattr(slices, "block", block)
     return computed, lambda seconds: Sampler(SMALL, True, seconds, folder=tmp_path)
@@ -237,11 +333,28 @@ def sampler(tmp_path, monkeypatch):
 
 def test_a_slice_that_is_over_leaves_blocks_and_the_next_goes_on(sampler, capsys):
     computed, made = sampler
-    first = made(0.0).sampled(CELL, 3)
+    first = made(0.01).sampled(CELL, 3)
     assert (len(first.rows), first.missing) == (1, 2)
     assert "2 of 3 blocks left" in capsys.readouterr().err
     assert made(60.0).sampled(CELL, 3).missing == 0
     assert computed == [(10, 0), (10, 1), (10, 2)]
+
+
+def test_kept_blocks_of_this_machine_tell_how_long_the_next_would_take(sampler, monkeypatch):
+    computed, made = sampler
+    made(60.0).sampled(CELL, 1)
+    assert made(0.01).sampled(CELL, 2).missing == 1
+    monkeypatch.setattr(slices, "machine", lambda: "another")
+    assert made(0.01).sampled(CELL, 2).missing == 0
+    assert len(computed) == 2
+
+
+def test_a_slice_of_no_time_reports_what_is_kept_and_begins_nothing(sampler, monkeypatch):
+    computed, made = sampler
+    made(60.0).sampled(CELL, 1)
+    monkeypatch.setenv("EXPUNGE_SLICE", "0")
+    found = made(60.0).sampled(CELL, 3)
+    assert (len(found.rows), found.missing, len(computed)) == (1, 2, 1)
 
 
 def test_a_longer_run_adds_to_the_same_blocks(sampler):
@@ -293,8 +406,13 @@ def test_a_run_makes_tables_and_the_figure_and_says_what_was_cut(small, tmp_path
     assert "epochs (appendix; the text says iterations)" in text
 
 
+def test_what_a_reader_must_know_of_a_scale_stands_in_its_report(small, tmp_path):
+    noted = small | {"settings": small["settings"] | {"note": SCALES["cpu"].note}}
+    assert "remembered rather than learned" in report(noted, tmp_path)
+
+
 def test_a_run_out_of_time_reports_what_there_is(tmp_path):
-    result = json.loads(json.dumps(run(replace(SCALES["smoke"], slice_seconds=0.0))))
+    result = json.loads(json.dumps(run(replace(SCALES["smoke"], slice_seconds=0.01))))
     assert [cell["blocks_left"] for cell in result["cells"]] == [0, 1]
     text = report(result, tmp_path)
     assert "not yet" in text
