@@ -5,10 +5,12 @@ record's output has no place where private records act on what is certified. A b
 eval mode is harmless, unless it mixes even there.
 """
 
+import copy
 import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from expunge.accounting.refusal import InvalidInput
@@ -18,8 +20,10 @@ __all__ = [
     "check_rows_apart",
     "last_linear",
     "refuse_half_precision",
+    "refuse_hidden_state",
     "refuse_mixing",
     "refuse_mixing_when_frozen",
+    "refuse_remembering",
     "refuse_tied_head",
     "refuse_uncallable",
 ]
@@ -27,6 +31,7 @@ __all__ = [
 # One record's statistics enter the others' outputs, or buffers, while training.
 MIXING = (nn.modules.batchnorm._BatchNorm,)
 TRACKING = (nn.modules.instancenorm._InstanceNorm,)  # only where running statistics are kept
+SOME = 16  # records that are sent through in two orders
 APART = 1e-3  # of the features' scale: beyond what another summation order explains
 
 
@@ -79,6 +84,42 @@ def check_rows_apart(function: Callable[[Inputs], Tensor], inputs: Inputs) -> No
         )
 
 
+def refuse_remembering(module: nn.Module, inputs: Inputs) -> None:
+    """For a module in eval mode: some records in turn leave it as it was, in either order.
+
+    Raises:
+        InvalidInput: it keeps something of what went through it; a buffer is named.
+    """
+    some = inputs[:SOME].to(next(module.parameters()).device)
+    seen = []
+    for order in (range(len(some)), reversed(range(len(some)))):
+        tried = copy.deepcopy(module)
+        before = {name: value.clone() for name, value in tried.named_buffers()}
+        with torch.no_grad():
+            seen.append({i: tried(some[i : i + 1]) for i in order})
+        for name, value in tried.named_buffers():
+            if name not in before or not same(value, before[name]):
+                raise InvalidInput(
+                    "model",
+                    f"buffer {name!r} changes in eval mode: it remembers the records that went "
+                    "through; freeze it (observers and the like off) or take the layer out",
+                )
+    first, second = seen
+    if not all(same(first[i], second[i]) for i in first):
+        raise InvalidInput(
+            "model",
+            "gives the same records other outputs in another order: it remembers what went "
+            "through it, or draws at random, even in eval mode",
+        )
+
+
+def same(one: Any, other: Any) -> bool:
+    """Bit for bit, NaN included; what is no tensor is not looked at."""
+    if not (isinstance(one, Tensor) and isinstance(other, Tensor)):
+        return True
+    return one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+
+
 def refuse_half_precision(module: nn.Module, phase: str) -> None:
     """Raises: InvalidInput: a parameter in half precision, named."""
     for name, parameter in module.named_parameters():
@@ -87,6 +128,18 @@ def refuse_half_precision(module: nn.Module, phase: str) -> None:
                 "model",
                 f"parameter {name!r} is {str(parameter.dtype).removeprefix('torch.')}; {phase} "
                 "needs float32 or float64: pass model.float()",
+            )
+
+
+def refuse_hidden_state(before: nn.Module, after: nn.Module) -> None:
+    """Raises: InvalidInput: training moved a buffer that the model's file does not hold."""
+    kept, old = after.state_dict(), dict(before.named_buffers())
+    for name, value in after.named_buffers():
+        if name not in kept and not same(value.cpu(), old[name].cpu()):
+            raise InvalidInput(
+                "model",
+                f"buffer {name!r} moves in training and is in no state_dict, so that no file "
+                "holds the model; register it with persistent=True",
             )
 
 

@@ -133,7 +133,8 @@ def per_record(network: Network, weights: Tensor, inputs: Inputs, targets: Tenso
             found = together(named, _leaves(inputs), targets)
             return [found[name] for name in named]
         except RuntimeError as error:
-            if "vmap" not in str(error):  # a module that looks at values: one after another
+            # a module that looks at values, or an operation without a rule: one after another
+            if not any(word in str(error) for word in ("vmap", "Batching rule")):
                 raise
     each = [grad(loss)(named, _leaves(inputs[i]), one) for i, one in enumerate(targets)]
     return [torch.stack([found[name] for found in each]) for name in named]

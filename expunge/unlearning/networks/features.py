@@ -3,10 +3,18 @@
 A record's features must be a function of that record alone, bit for bit: the head is certified to
 a gradient norm far below single precision, and bits that moved with the neighbours in a batch
 would tell who they were. So batches are cut by row number, never by who is still there, and that
-blanking the neighbours changes no bit is tried on every batch. A module that fails is refused, and
-not sent through one by one of its own accord: that choice would tell about the records. Neither
-may a module remember what went through it, or draw at random. Public rows have their own batches.
+blanking the neighbours changes no bit is tried on every batch: a random half of them, the other
+half, all but one (the record with fewest numbers that are not 0, which a batch cut to its longest
+record would betray, the one with most, and some at random). A module that fails is refused, and
+not sent through one by one of its own accord: that choice would tell about the records.
+
+Neither may a module remember what went through it, or draw at random: every batch and every try
+has a copy of its own, and records that go one by one give the same from last to first. Public
+rows have their own batches.
 """
+
+import copy
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +24,15 @@ from expunge.unlearning.networks.checks import (
     check_rows_apart,
     last_linear,
     refuse_mixing_when_frozen,
+    refuse_remembering,
 )
-from expunge.unlearning.networks.inputs import Inputs
+from expunge.unlearning.networks.inputs import Inputs, tensors_in
 from expunge.unlearning.networks.weights import with_state
 
 __all__ = ["backbone_features"]
 
 BATCH = 256
+SINGLE = 3  # records drawn to stay alone in their batch
 
 
 def backbone_features(
@@ -38,27 +48,40 @@ def backbone_features(
             no finite vectors.
     """
     refuse_mixing_when_frozen(module)
-    probe = _Probe(with_state(module, {}, device).eval(), head)
+    clean = with_state(module, {}, device).eval()
+    refuse_remembering(clean, inputs)
+
+    def fresh(rows: Inputs) -> Tensor:
+        return _Probe(copy.deepcopy(clean), head)(rows.to(device)).cpu()
+
     batches = inputs.split(1 if one_by_one else BATCH)
-    features = torch.cat([probe(rows.to(device)).cpu() for rows in batches])
+    if one_by_one:
+        features = _one_after_another(_Probe(copy.deepcopy(clean), head), batches, device)
+        backwards = _one_after_another(_Probe(copy.deepcopy(clean), head), batches[::-1], device)
+        again, first = backwards.flip(0), features
+    else:
+        features = torch.cat([fresh(rows) for rows in batches])
+        again, first = fresh(batches[0]), features[: len(batches[0])]
     if not bool(torch.isfinite(features).all()):
         raise InvalidInput("model", f"gives layer {head!r} NaN or infinity")
-    check_rows_apart(probe, batches[0].to(device))
-    if not all(_apart(probe, rows.to(device), number) for number, rows in enumerate(batches)):
-        raise InvalidInput(
-            "model",
-            "a record's features depend, if only in their last bits, on the other records in its "
-            "batch; use Head(one_by_one=True)",
-        )
-    some = batches[: BATCH if one_by_one else 1]
-    again = torch.cat([probe(rows.to(device)).cpu() for rows in some])
-    if not torch.equal(again, features[: len(again)]):
+    if not torch.equal(again, first):
         raise InvalidInput(
             "model",
             "gives the same records other features the second time: it remembers what went "
             "through it, or draws at random, even in eval mode",
         )
+    check_rows_apart(fresh, batches[0])
+    if not all(_apart(fresh, rows, number) for number, rows in enumerate(batches)):
+        raise InvalidInput(
+            "model",
+            "a record's features depend, if only in their last bits, on the other records in its "
+            "batch; use Head(one_by_one=True)",
+        )
     return features if features.dtype == torch.float64 else features.float()
+
+
+def _one_after_another(probe: "_Probe", batches: Sequence[Inputs], device: str) -> Tensor:
+    return torch.cat([probe(rows.to(device)).cpu() for rows in batches])
 
 
 class _Probe:
@@ -103,16 +126,20 @@ def _same(output: Tensor, scores: Tensor) -> bool:
     )
 
 
-def _apart(probe: _Probe, rows: Inputs, number: int) -> bool:
-    """Whether blanking a random half leaves the rest as it was, bit for bit; and the other half."""
+def _apart(fresh: Callable[[Inputs], Tensor], rows: Inputs, number: int) -> bool:
+    """Whether blanking others leaves a record's features as they were, bit for bit. Tried."""
     if len(rows) == 1:
         return True
     generator = torch.Generator().manual_seed(number)
-    half = (torch.rand(len(rows), generator=generator) < 0.5).to(rows.device)
-    whole = probe(rows)
-    for blank in (half, ~half):
+    half = torch.rand(len(rows), generator=generator) < 0.5
+    filled = sum((part != 0).reshape(len(rows), -1).sum(1) for _, part in tensors_in(rows))
+    assert isinstance(filled, Tensor)
+    drawn = torch.randint(len(rows), (SINGLE,), generator=generator)
+    single = {int(filled.argmin()), int(filled.argmax()), *drawn.tolist()}
+    whole = fresh(rows)
+    for kept in (half, ~half, *(torch.arange(len(rows)) == one for one in sorted(single))):
         blanked = rows.clone()
-        blanked[blank] = 0
-        if not torch.equal(probe(blanked)[~blank], whole[~blank]):
+        blanked[~kept] = 0
+        if not torch.equal(fresh(blanked)[kept], whole[kept]):
             return False
     return True

@@ -4,13 +4,16 @@
     certificate.json              absent before the first deletion
     secret/unlearner.json         settings, ids, history, hashes
     secret/state-N.safetensors    what the next request starts from: un-noised solutions, features
+    secret/.lock                  while somebody saves or loads
 
 Where the certificate names a hash it is this file's: sha256sum model.safetensors. Records are not
-written, and neither are frozen layers.
+written, and neither are frozen layers. Only the owner may read secret/.
 
-State is written under a fresh name, what is on top taken away, then unlearner.json replaced in one
-step, then the new model and certificate written: whoever is interrupted leaves the old state or the
-new one, whole, and never one's certificate beside the other's model.
+One at a time saves or loads (flock, where there is one: it ends with its process). State is
+written under a fresh name, what is on top taken away, then unlearner.json replaced in one step,
+then the new model and certificate written: whoever is interrupted leaves the old state or the new
+one, whole, and never one's certificate beside the other's model. What a killed one left behind is
+deleted by whoever saves or loads next.
 
 What loading refuses: a file that is not the one whose hash unlearner.json names, a document that
 was edited, a certificate that its own history does not support or that is about another state, and
@@ -18,14 +21,18 @@ files on top that belong to another state. These hashes protect against accident
 who rewrites all of secret/ consistently, or puts back a whole folder from before a later request,
 nothing inside the folder helps: keep certificates elsewhere (`load(..., certificate=the last)`) and
 the folder where only you can write. Of two processes that load one state and honour different
-requests the second cannot save into the folder, but both models are out: load a state once.
+requests the second cannot save into the folder, but both models are out: load a state once, and
+every certificate from then on says that this is the operator's word. A folder with honoured
+requests of another fit is not overwritten: those requests would be forgotten.
 """
 
 import hashlib
 import json
+import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,17 +55,23 @@ from expunge.unlearning.networks.described import rebuilt
 from expunge.unlearning.networks.fitted import Fitted, certificate_sha256
 from expunge.unlearning.networks.weights import network_bytes
 
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None
+
 if TYPE_CHECKING:
     from expunge.unlearning.networks.unlearner import TorchUnlearner
 
 __all__ = ["load", "read", "resumed", "save", "settings_of"]
 
-FORMAT = 1
-MODEL, CERTIFICATE, SECRET, INDEX = (
+FORMAT = 2
+MODEL, CERTIFICATE, SECRET, INDEX, LOCK = (
     "model.safetensors",
     "certificate.json",
     "secret",
     "unlearner.json",
+    ".lock",
 )
 STATE = re.compile(r"state-[0-9a-f]{8}\.safetensors")
 UNFINISHED = re.compile(r"\.(model|certificate|unlearner|state-[0-9a-f]{8})\.(json|safetensors)\.")
@@ -66,7 +79,7 @@ OTHER_MODEL = "the model is not the one that its certificate is about"
 
 
 def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
-    """Raises: ValueError: the folder holds something else or later, or the model changed since."""
+    """Raises: ValueError: the folder is busy, holds something else or later, the model changed."""
     folder = Path(folder)
     fitted = unlearner._known()
     model = network_bytes(unlearner.model)
@@ -75,26 +88,27 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
     if not fitted.unchanged:
         raise ValueError("the stored records changed since fit; not saved")
     _check_ours(folder)
-    _check_not_later(folder, fitted)
     document = saved.document_of(unlearner, fitted)
     state = tensor_bytes(saved.tensors_to_save(unlearner, fitted))
     name = f"state-{secrets.token_hex(4)}.safetensors"
     files = {"state": {"name": name, "sha256": hashlib.sha256(state).hexdigest()}}
     document |= {"format": FORMAT, "files": files}
     document["sha256"] = _seal(document)
-    (folder / SECRET).mkdir(parents=True, exist_ok=True)
-    try:
-        write_whole(folder / SECRET / name, state)
-        for on_top in (CERTIFICATE, MODEL):
-            (folder / on_top).unlink(missing_ok=True)
-        write_whole(folder / SECRET / INDEX, f"{json.dumps(document, indent=1)}\n".encode())
-        sync(folder / SECRET)
-        write_whole(folder / MODEL, model)
-        if fitted.certificate is not None:
-            write_whole(folder / CERTIFICATE, f"{fitted.certificate.canonical()}\n".encode())
-        sync(folder)
-    finally:
-        _sweep(folder)
+    with _alone(folder):
+        _check_not_later(folder, fitted)
+        (folder / SECRET).chmod(0o700)
+        try:
+            _write_secret(folder / SECRET / name, state)
+            for on_top in (CERTIFICATE, MODEL):
+                (folder / on_top).unlink(missing_ok=True)
+            _write_secret(folder / SECRET / INDEX, f"{json.dumps(document, indent=1)}\n".encode())
+            sync(folder / SECRET)
+            write_whole(folder / MODEL, model)
+            if fitted.certificate is not None:
+                write_whole(folder / CERTIFICATE, f"{fitted.certificate.canonical()}\n".encode())
+            sync(folder)
+        finally:
+            _sweep(folder)
 
 
 def load(model: nn.Module, folder: str | Path) -> Certificate | None:
@@ -127,12 +141,24 @@ def load(model: nn.Module, folder: str | Path) -> Certificate | None:
 def read(
     folder: str | Path, certificate: Certificate | None
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The document and the tensors, whole and matching.
+    """The document and the tensors, whole and matching; other states are swept where one may.
 
     Raises:
-        ValueError: not such a folder, changed since, or older than the certificate.
+        ValueError: not such a folder, busy, changed since, or older than the certificate.
     """
     folder = Path(folder)
+    inside = folder / SECRET
+    if not ((inside / INDEX).exists() and os.access(inside, os.W_OK)):
+        return _read(folder, certificate)
+    with _alone(folder):
+        found = _read(folder, certificate)
+        _sweep(folder)
+    return found
+
+
+def _read(
+    folder: Path, certificate: Certificate | None
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         document = _index(folder)
         named = document["files"]["state"]
@@ -173,6 +199,42 @@ def resumed(
         raise ValueError(f"{folder}: not a saved unlearner ({error})") from error
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else saves or loads meanwhile; nothing is left where nothing was written.
+
+    Raises:
+        ValueError: somebody else does.
+    """
+    busy = f"{folder}: somebody else is saving or loading there; try again when they are done"
+    inside = folder / SECRET
+    inside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(inside / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = os.path.samestat(os.fstat(handle), (inside / LOCK).stat())
+        except (BlockingIOError, FileNotFoundError) as error:
+            raise ValueError(busy) from error
+        if not ours:  # the one before took it away, and the next has made another
+            raise ValueError(busy)
+        try:
+            yield
+        finally:
+            (inside / LOCK).unlink(missing_ok=True)
+            for empty in (inside, folder):
+                if not any(empty.iterdir()):
+                    empty.rmdir()
+    finally:
+        os.close(handle)
+
+
+def _write_secret(path: Path, content: bytes) -> None:
+    write_whole(path, content)
+    path.chmod(0o600)
+
+
 def _index(folder: Path) -> dict[str, Any]:
     """Raises: ValueError: no such document, or not as it was written."""
     document = parse_json((folder / SECRET / INDEX).read_text())
@@ -198,9 +260,6 @@ def _sweep(folder: Path) -> None:
         stale = path.parent == inside and STATE.fullmatch(path.name) and path.name != current
         if stale or UNFINISHED.match(path.name):
             path.unlink()
-    for empty in (inside, folder):
-        if not any(empty.iterdir()):
-            empty.rmdir()
 
 
 def _check_ours(folder: Path) -> None:
@@ -210,24 +269,29 @@ def _check_ours(folder: Path) -> None:
     here = {path.name for path in folder.iterdir()} - {MODEL, CERTIFICATE, SECRET}
     inside = folder / SECRET
     if inside.is_dir():
-        here |= {p.name for p in inside.iterdir() if not STATE.fullmatch(p.name)} - {INDEX}
+        here |= {p.name for p in inside.iterdir() if not STATE.fullmatch(p.name)}
+        here -= {INDEX, LOCK}
     if any(not UNFINISHED.match(name) for name in here):
         raise ValueError(f"{folder}: holds something that is no saved network; not touched")
 
 
 def _check_not_later(folder: Path, fitted: Fitted) -> None:
-    """Raises: ValueError: the folder holds requests of this unlearner that it does not know of."""
-    if not (folder / SECRET / INDEX).exists():
-        return
+    """Raises: ValueError: the folder holds requests that this unlearner does not know of."""
+    lineage, there, on_top = fitted.lineage, [], None
     try:
-        document = _index(folder)
-        there = list(document["issued"]) if document["lineage"] == fitted.lineage else []
+        if (folder / SECRET / INDEX).exists():
+            document = _index(folder)
+            lineage, there = document["lineage"], list(document["issued"])
+        if (folder / CERTIFICATE).exists():
+            on_top = certificate_sha256(parse_certificate((folder / CERTIFICATE).read_text()))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{folder}: holds something unreadable; not touched ({error})") from error
-    if there != list(fitted.issued[: len(there)]):
+    if lineage == fitted.lineage and there != list(fitted.issued[: len(there)]):
         raise ValueError(
             f"{folder}: holds a request that this unlearner has not honoured; load it from there"
         )
+    if (lineage != fitted.lineage and there) or on_top not in (None, *fitted.issued):
+        raise ValueError(f"{folder}: holds requests of another fit; choose another folder")
 
 
 def _check_on_top(folder: Path, document: Mapping[str, Any]) -> None:

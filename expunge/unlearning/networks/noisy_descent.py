@@ -33,7 +33,7 @@ from expunge.sampling.batches import keys_of
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 from expunge.unlearning.job import Job, NoCertificate
-from expunge.unlearning.networks.checks import refuse_mixing
+from expunge.unlearning.networks.checks import refuse_mixing, refuse_remembering
 from expunge.unlearning.networks.job import NetworkJob
 from expunge.unlearning.networks.weights import with_state
 
@@ -184,6 +184,7 @@ class Place:
         if around not in get_args(Around):
             raise ValueError(f"around: {around!r} must be 'start' or 'zero'")
         refuse_mixing(job.module)
+        refuse_remembering(with_state(job.module, {}, job.device).eval(), job.inputs)
         module = with_state(job.module, job.start, job.device).eval().requires_grad_(True)
         kind = Recurrent if isinstance(module, LSTMClassifier) else Network
         start = in_one_vector(dict(module.named_parameters()))

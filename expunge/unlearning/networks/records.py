@@ -91,10 +91,15 @@ def _refuse_picking(loader: DataLoader, what: str) -> None:
     """Raises: InvalidInput: not every record of the dataset would be read."""
     if isinstance(loader.dataset, IterableDataset):
         return  # refused by its own name
-    whole = type(loader.sampler) in (SequentialSampler, RandomSampler) and (
-        len(loader.sampler) == len(loader.dataset)  # pyright: ignore[reportArgumentType]
+    batches = loader.batch_sampler  # one of the user's has a sampler of its own
+    samplers = [loader.sampler, getattr(batches, "sampler", loader.sampler)]
+    whole = all(
+        type(one) in (SequentialSampler, RandomSampler)
+        and one.data_source is loader.dataset  # pyright: ignore[reportAttributeAccessIssue]
+        and len(one) == len(loader.dataset)  # pyright: ignore[reportArgumentType]
+        for one in samplers
     )
-    if not whole or type(loader.batch_sampler) not in (BatchSampler, type(None)):
+    if not whole or type(batches) not in (BatchSampler, type(None)):
         raise InvalidInput(
             what, "the loader picks records by a sampler; give torch.utils.data.Subset instead"
         )

@@ -3,12 +3,15 @@
 The document says what was done (settings, ids, history, certificates), the tensors hold what the
 next request needs: which records are gone, secret state, what training moved. Records are not
 among them: they are given again and checked, one commitment for each. Neither are frozen layers:
-the model is given again as it came to `fit`, and each of its tensors has a hash.
+the model is given again as it came to `fit`, and each of its tensors has a hash. Code has none:
+model and loss are tried on 8 records, and must give what they gave.
 """
 
 import copy
 import hashlib
+import re
 import secrets
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,8 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Again", "document_of", "restored", "tensors_to_save"]
 
-PROBED = 8  # records on which the model given again is tried
+PROBED = 8  # records on which the model and the loss given again are tried
 ALIKE = 1e-3  # of the outputs' scale: beyond what another machine's arithmetic explains
+SAME = 1e-5  # of the loss of the same outputs
+LONE = re.compile("[\ud800-\udfff]")  # halves of characters, which no file holds
 TEMPLATE = "give the model as it came to fit"
 
 
@@ -55,6 +60,7 @@ class Again(NamedTuple):
     public: Any
     ids: Any
     evaluate: Any
+    certificate: Certificate | None
 
 
 def document_of(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Any]:
@@ -123,8 +129,7 @@ def tensors_to_save(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Te
         **{f"state.{name}": value for name, value in moved.items()},
         **{f"secret.{name}": value for name, value in outcome.secret.items()},
     }
-    outputs = _outputs(job)
-    tensors |= {} if outputs is None else {"outputs": outputs}
+    tensors |= {f"tried.{n}": v for n, v in _tried(unlearner, job) if v is not None}
     return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
 
 
@@ -140,6 +145,10 @@ def restored(
     if described_loss(again.loss) != document["loss"]:
         raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
     fitted = document["fitted"]
+    if fitted["observer"] == "all" and document["issued"] and again.certificate is None:
+        raise InvalidInput(
+            "certificate", "give the last one: observer 'all' holds models of every request so far"
+        )
     frozen = _frozen_names(unlearner, fitted["head"], list(document["module"]))
     template = _template(again.model, document["module"], _part(saved, "start"), frozen)
     inputs, targets, ids = _private(document, saved, again)
@@ -169,7 +178,7 @@ def restored(
         head=fitted["head"],
         start=state_of(template),
     )
-    _check_outputs(job, saved.get("outputs"))
+    _check_tried(unlearner, job, _part(saved, "tried"))
     outcome = _outcome(document["outcome"], job, saved)
     text, comparison = document["certificate"], document["comparison"]
     made = Fitted(
@@ -248,7 +257,10 @@ def _private(
     known = RowNumbers(count, 0) if listed is None else id_rows(listed, count, 0)
     if again.ids is None and (listed is not None or len(labels) != count):
         raise InvalidInput("ids", "give the ids of these records, as at fit")
-    rows = id_rows(again.ids, len(labels), 0)
+    try:
+        rows = id_rows(again.ids, len(labels), 0)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("ids", str(error).removeprefix("ids: ")) from error
     keep = saved["left"] == 0
     if len(keep) != count:
         raise ValueError(f"{len(keep)} records in the state, {count} in the document")
@@ -280,7 +292,7 @@ def _saved_ids(fitted: Fitted) -> list[Any] | None:
     if isinstance(fitted.ids, RowNumbers):
         return None
     for one in fitted.ids:
-        if type(one) not in (str, int):
+        if type(one) not in (str, int) or LONE.search(str(one)):
             raise InvalidInput("ids", f"{one!r} cannot be saved; texts and whole numbers can")
     return list(fitted.ids)
 
@@ -292,27 +304,45 @@ def _public_sha256(inputs: Inputs | None, targets: Tensor | None) -> list[Any] |
     return [len(targets), form_of(inputs, targets), tensor_sha256(*tensors, targets)]
 
 
-def _outputs(job: NetworkJob) -> Tensor | None:
-    """What the start makes of a few records; None where that is no tensor, or differs each time."""
-    inputs, _ = job.batch(job.present[:PROBED])
+def _tried(
+    unlearner: "TorchUnlearner", job: NetworkJob, earlier: Tensor | None = None
+) -> Iterator[tuple[str, Tensor | None]]:
+    """What the start makes of a few records, then the loss of that, or of what it made earlier.
+
+    A loss of which `Head` reads the kind alone is not tried.
+
+    None where that is no tensor, not finite, or differs each time.
+    """
+    inputs, targets = job.batch(job.present[:PROBED])
     module = with_state(job.module, {}, job.device).eval()
     with torch.no_grad():
-        first, second = module(inputs), module(inputs)
+        outputs = module(inputs)
+        yield "outputs", _steady(outputs, module(inputs))
+        if not isinstance(unlearner.strategy, Head):
+            outputs = outputs if earlier is None else earlier.to(job.device)
+            losses = [copy.deepcopy(job.loss)(outputs, targets) for _ in range(2)]
+            yield "loss", _steady(*losses)
+
+
+def _steady(first: Any, second: Any) -> Tensor | None:
     if not isinstance(first, Tensor) or not torch.equal(first, second):
         return None
-    return first
+    return first.cpu() if bool(first.isfinite().all()) else None
 
 
-def _check_outputs(job: NetworkJob, saved: Tensor | None) -> None:
-    """Raises: InvalidInput: other code than at fit, with the same parameters."""
-    found = None if saved is None else _outputs(job)
-    if saved is None:
-        return
-    if found is None or found.shape != saved.shape:
-        raise InvalidInput("model", f"gives outputs of another form than at fit; {TEMPLATE}")
-    scale = 1 + float(saved.abs().max())
-    if not float((found.cpu() - saved).abs().max()) <= ALIKE * scale:
-        raise InvalidInput("model", f"gives other outputs than at fit; {TEMPLATE}")
+def _check_tried(unlearner: "TorchUnlearner", job: NetworkJob, saved: dict[str, Tensor]) -> None:
+    """Raises: InvalidInput: other code than at fit, with the same parameters and names."""
+    earlier = saved.get("outputs")
+    for name, found in _tried(unlearner, job, earlier):
+        field, remedy = {"outputs": ("model", TEMPLATE), "loss": ("loss", "give that of fit")}[name]
+        alike = ALIKE if name == "outputs" or earlier is None else SAME
+        if name not in saved:
+            continue
+        if found is None or found.shape != saved[name].shape:
+            raise InvalidInput(field, f"gives {name} of another form than at fit; {remedy}")
+        scale = 1 + float(saved[name].abs().max())
+        if not float((found - saved[name]).abs().max()) <= alike * scale:
+            raise InvalidInput(field, f"gives other {name} than at fit; {remedy}")
 
 
 def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]) -> NetworkOutcome:

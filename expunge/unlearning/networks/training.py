@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from expunge.unlearning.job import NoCertificate
-from expunge.unlearning.networks.checks import refuse_half_precision
+from expunge.unlearning.networks.checks import refuse_half_precision, refuse_hidden_state
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.job import NetworkJob
 from expunge.unlearning.networks.weights import state_of, with_state
@@ -86,6 +86,7 @@ def trained(
             optimiser.zero_grad()
             loss(module(inputs), targets).backward()
             optimiser.step()
+    refuse_hidden_state(job.module, module)
     found = state_of(module)
     if not all(bool(torch.isfinite(v).all()) for v in found.values()):
         raise NoCertificate(

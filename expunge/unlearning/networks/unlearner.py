@@ -11,10 +11,13 @@ is the user's word, and every certificate says so.
 
 import copy
 import secrets
+import threading
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -61,7 +64,24 @@ NAMED: dict[str, NetworkStrategy] = {
 # Who wrote a module: it has seen private records, and is no start for anybody else.
 _WRITERS: "WeakKeyDictionary[nn.Module, object]" = WeakKeyDictionary()
 NOT_IT = "the model is no longer the one that came to fit; fit again"
+ON_DISK = "that no other request was honoured from the state on disk is the operator's word"
 UNTRIED = "no placebo was run: fit(..., evaluate=(inputs, targets)) tells what a certificate buys"
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def _one_at_a_time(
+    verb: Callable[Concatenate["TorchUnlearner", Given], Result],
+) -> Callable[Concatenate["TorchUnlearner", Given], Result]:
+    """Another thread waits until this unlearner is done."""
+
+    @wraps(verb)
+    def alone(self: "TorchUnlearner", *given: Given.args, **named: Given.kwargs) -> Result:
+        with self._busy:
+            return verb(self, *given, **named)
+
+    return alone
 
 
 class TorchUnlearner:
@@ -120,9 +140,12 @@ class TorchUnlearner:
             raise InvalidInput("loss", "has parameters, which nothing here trains; move them out")
         self._check_observer()
         self._mark = object()  # an id would come back after this unlearner is gone
+        self._busy = threading.RLock()
         self._template: nn.Module | None = None
         self._fitted: Fitted | None = None
+        self._on_disk = False
 
+    @_one_at_a_time
     def fit(
         self, private: Any, public: Any = None, ids: Any = None, evaluate: Any = None
     ) -> "TorchUnlearner":
@@ -167,8 +190,9 @@ class TorchUnlearner:
             head=self.head,
             start=state_of(template),
         )
-        outcome = self.strategy.fit(job)
+        outcome = _in_order(self.strategy.fit(job))
         self._template = template
+        self._on_disk = False
         released_before = self._fitted is not None and self.released
         self._install(
             Fitted(
@@ -183,6 +207,7 @@ class TorchUnlearner:
         )
         return self
 
+    @_one_at_a_time
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several.
 
@@ -206,7 +231,7 @@ class TorchUnlearner:
         if not job.retained:
             raise ValueError("forget: no record would remain, so there is no comparator")
         try:
-            outcome = self.strategy.forget(job, fitted.outcome)
+            outcome = _in_order(self.strategy.forget(job, fitted.outcome))
         except NotConverged as error:
             raise NoCertificate(str(error)) from error
         comparison = self._compared(job, outcome, fitted.outcome, fitted.held_out)
@@ -241,6 +266,7 @@ class TorchUnlearner:
         """What the certificate is a function of; None where there is nothing to certify yet."""
         return self._known().outcome.history
 
+    @_one_at_a_time
     def placebo(self, evaluate: Any = None) -> Comparison:
         """The last request beside exact deletions of the same cost.
 
@@ -275,18 +301,21 @@ class TorchUnlearner:
         rows = [self._price(smaller, one, forget) for one in known.values()]
         return sorted(rows, key=lambda p: (p.excluded is not None, p.cost_of_retraining or 0.0))
 
+    @_one_at_a_time
     def save(self, folder: str | Path) -> None:
         """Write model, certificate and what the next request starts from into a folder.
 
         Records are not written: `load` wants them again. Save after every request: whoever loads
         knows of no later one. `expunge.unlearning.networks.files` tells what may leave the house.
+        Certificates then say that nobody else goes on from there is your word.
 
         Raises:
-            ValueError: the folder holds something else, or a later request of this unlearner; or
-                the model or a setting cannot be saved.
+            ValueError: the folder is busy, holds something else, a later request of this unlearner
+                or requests of another fit; or the model or a setting cannot be saved.
         """
         from expunge.unlearning.networks import files
 
+        self._on_disk = True  # even if interrupted: the state may be there
         files.save(self, folder)
 
     @classmethod
@@ -305,25 +334,27 @@ class TorchUnlearner:
     ) -> "TorchUnlearner":
         """Go on where `save` stopped: the next request is what it would have been.
 
-        What was fitted is given again and checked. A folder that was put back from before a later
-        request looks like any other: keep your last certificate elsewhere, and give it.
+        What was fitted is given again and checked; code has no hash, so model and loss are tried
+        on 8 records. A folder that was put back from before a later request looks like any other:
+        keep your last certificate elsewhere, and give it.
 
         Args:
             model: As it came to `fit`, frozen layers above all; it is written.
             private, ids: The records in any order, each with its id; forgotten ones may be
                 missing, and are not read where they are there.
             evaluate: Held-out records, as for `fit`; without, later certificates have no placebo.
-            certificate: One that this unlearner has issued; an older state is refused.
+            certificate: One that this unlearner has issued; an older state is refused. Observer
+                "all" needs it after the first request.
             device: Where the module runs, if not where it ran before.
 
         Raises:
-            ValueError: not such a folder, changed since, older than the certificate, or not the
-                model, loss or records that were fitted; the first that differs is named.
+            ValueError: not such a folder, busy, changed since, older than the certificate, or not
+                the model, loss or records that were fitted; the first that differs is named.
         """
         from expunge.unlearning.networks import files
         from expunge.unlearning.networks.saved import Again
 
-        again = Again(model, loss, private, public, ids, evaluate)
+        again = Again(model, loss, private, public, ids, evaluate, certificate)
         document, tensors = files.read(folder, certificate)
         settings = files.settings_of(document)
         settings["device"] = settings["device"] if device is None else device
@@ -331,6 +362,7 @@ class TorchUnlearner:
         made._check_unseen()
         fitted = files.resumed(made, document, tensors, again, folder)
         made._template = fitted.job.module
+        made._on_disk = True
         made._install(fitted)
         return made
 
@@ -403,6 +435,7 @@ class TorchUnlearner:
                 "preprocessing before fit, what the loss remembers outside itself, and the choice "
                 "of all parameters, are the caller's",
                 UNTRIED if comparison is None else comparison.line,
+                *([ON_DISK] if self._on_disk else []),
             ),
         )
 
@@ -426,6 +459,12 @@ def _chosen(strategy: str | NetworkStrategy) -> NetworkStrategy:
     if not all(hasattr(strategy, verb) for verb in ("name", "fit", "forget", "placebo", "cost")):
         raise InvalidInput("strategy", f"{strategy!r} is neither a name nor a strategy's record")
     return strategy
+
+
+def _in_order(outcome: NetworkOutcome) -> NetworkOutcome:
+    """Laid out as a file would bring it back: the next request is the same to the last bit."""
+    secret = {name: value.contiguous() for name, value in outcome.secret.items()}
+    return replace(outcome, secret=secret)
 
 
 def _promised(bare: Price, job: NetworkJob, strategy: NetworkStrategy, forget: int) -> Price:

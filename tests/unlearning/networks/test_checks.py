@@ -11,11 +11,12 @@ from expunge.unlearning.networks.checks import (
     refuse_half_precision,
     refuse_mixing,
     refuse_mixing_when_frozen,
+    refuse_remembering,
     refuse_tied_head,
     refuse_uncallable,
 )
 from expunge.unlearning.networks.inputs import Columns
-from tests.unlearning.networks.problems import masked, network, texts
+from tests.unlearning.networks.problems import masked, network, rows, texts
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,29 @@ def test_a_module_of_ones_own_that_mixes_is_noticed_by_trying():
     check_rows_apart(lambda x: x * 2, inputs)
     with pytest.raises(InvalidInput, match="other records in its batch"):
         check_rows_apart(lambda x: x - x.mean(0), inputs)
+
+
+def test_a_module_that_keeps_something_of_its_records_is_refused_and_a_buffer_named():
+    class Counting(nn.Module):
+        def __init__(self, buffer):
+            super().__init__()
+            self.buffer, self.seen = buffer, 0
+            self.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x):
+            if self.buffer:
+                self.count += 1
+                return x
+            self.seen += 1
+            return x * self.seen
+
+    inputs, _ = rows(20)
+    refuse_remembering(network(), inputs)
+    for buffer, said in ((True, r"buffer 'body\.1\.count'"), (False, "in another order")):
+        module = network(extra=Counting(buffer)).eval()
+        with pytest.raises(InvalidInput, match=said):
+            refuse_remembering(module, inputs)
+        assert float(module.body[1].count) == module.body[1].seen == 0
 
 
 def test_half_precision_is_refused_by_the_parameters_name():

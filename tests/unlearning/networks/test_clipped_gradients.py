@@ -17,9 +17,11 @@ from expunge.unlearning.networks import clipped_gradients as module_under_test
 from expunge.unlearning.networks.clipped_gradients import (
     chunk_rows,
     clipped_mean,
+    per_record,
     sum_rounding,
 )
 from expunge.unlearning.networks.inputs import Columns, taking_columns
+from expunge.unlearning.networks.noisy_descent import in_one_vector
 from tests.unlearning.networks.problems import Masked, texts
 
 
@@ -322,3 +324,31 @@ def test_a_gpu_finds_what_a_loop_on_the_cpu_finds(kind):
     found = clipped_gradients(there, weights, features.cuda(), targets.cuda(), clip=0.1)
     assert found.device == weights.device
     assert float((found - expected).norm()) <= 1e-4 * float(expected.norm())
+
+
+@pytest.mark.filterwarnings("ignore")  # torch's own, of what it has no rule for
+def test_a_layer_that_torch_cannot_batch_goes_one_record_after_another():
+    """A transformer with a padding mask has no batching rule."""
+
+    class Attending(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+            self.embed = nn.Embedding(9, 8)
+            self.encoder = nn.TransformerEncoder(layer, 1)
+            self.fc = nn.Linear(8, 3)
+
+        def forward(self, tokens, mask):
+            seen = self.encoder(self.embed(tokens), src_key_padding_mask=~mask)
+            return self.fc((seen * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+
+    columns, targets = texts(6)
+    table = Columns(columns, named=True)
+    module = taking_columns(Attending()).eval()
+    network = Network(module, functional.cross_entropy)
+    weights = in_one_vector(dict(module.named_parameters()))
+    together = per_record(network, weights, table, targets)
+    for i in range(6):
+        alone = per_record(network, weights, table[i : i + 1], targets[i : i + 1])
+        for one, other in zip(together, alone, strict=True):
+            torch.testing.assert_close(one[i], other[0])

@@ -90,6 +90,58 @@ def test_a_module_that_remembers_or_draws_is_refused():
                 backbone_features(network(extra=extra), "fc", rows(40)[0], "cpu", one_by_one)
 
 
+class Largest(nn.Module):
+    """Divides by the largest value that it has ever seen: from the first outlier on, the same."""
+
+    def __init__(self, keep):
+        super().__init__()
+        self.keep, self.largest = keep, 6.0
+        if keep == "buffer":
+            self.register_buffer("scale", torch.tensor(6.0))
+
+    def forward(self, x):
+        if self.keep == "buffer":
+            self.scale.copy_(torch.maximum(self.scale, x.abs().max()))
+            return x / self.scale
+        self.largest = max(self.largest, float(x.abs().max()))
+        return x / self.largest
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("count", [40, 600])
+@pytest.mark.parametrize(("keep", "outlier"), [("buffer", 0), ("attribute", 0), ("attribute", 33)])
+def test_a_memory_that_only_grows_is_noticed(keep, outlier, count, one_by_one):
+    """A second look at the same copy would find all as it was the first time."""
+    inputs = rows(count)[0].clamp(-3, 3)
+    inputs[outlier] = 1e4
+    with pytest.raises(InvalidInput, match=r"remembers|other records in its batch"):
+        backbone_features(network(extra=Largest(keep)), "fc", inputs, "cpu", one_by_one)
+
+
+class Trimmed(nn.Module):
+    """Cuts its batch to the longest text, then takes means over what is left."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.fc = nn.Embedding(9, 6), nn.Linear(6, 3)
+
+    def forward(self, tokens, mask):
+        longest = int(mask.sum(1).max().clamp_min(1))
+        words = self.embed(tokens[:, :longest]) * mask[:, :longest, None]
+        return self.fc(words.mean(1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_batch_cut_to_its_longest_record_is_noticed_however_many_are_longest(seed):
+    """Halves would not tell: some of the longest are in either."""
+    columns, _ = texts(120, seed=seed, length=8)
+    full = torch.arange(120) % 5 > 0
+    columns["mask"][full], columns["tokens"][full] = True, 4
+    module = taking_columns(Trimmed())
+    with pytest.raises(InvalidInput, match="other records in its batch"):
+        backbone_features(module, "fc", Columns(columns, named=True), "cpu")
+
+
 def test_dropout_is_off_and_frozen_batch_statistics_are_used_and_kept():
     module = network(extra=nn.Sequential(nn.BatchNorm1d(6), nn.Dropout(0.9))).train()
     before = bits(module.state_dict())

@@ -2,16 +2,23 @@
 
 import hashlib
 import json
+import os
 import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from expunge.accounting.certificate import parse_certificate
-from expunge.unlearning.networks import files
+from expunge.unlearning.networks import files, saved
 from expunge.unlearning.networks.files import load
 from tests.unlearning.networks.problems import bits, network, rows
+from tests.unlearning.networks.test_saved import ROOT
 from tests.unlearning.networks.test_saved import load as resume
 from tests.unlearning.networks.test_unlearner import fitted, state
 
@@ -381,3 +388,131 @@ def test_what_ran_on_a_gpu_goes_on_without_one_where_that_is_said(tmp_path, monk
     with pytest.raises(ValueError, match="'cuda' is not available; use 'cpu'"):
         resume(folder)
     assert state(resume(folder, device="cpu")) == state(made)
+
+
+@pytest.mark.parametrize("moment", WRITES)
+def test_while_one_saves_nobody_else_saves_or_loads(tmp_path, monkeypatch, moment):
+    _, folder = saved_after(tmp_path)
+    first, second = resume(folder), resume(folder)
+    first.forget("p8")
+    second.forget("p9")
+    write_whole, refused = files.write_whole, []
+
+    def meanwhile(path, content):
+        monkeypatch.setattr(files, "write_whole", write_whole)
+        if not path.name.startswith(moment):
+            write_whole(path, content)
+            monkeypatch.setattr(files, "write_whole", meanwhile)
+            return
+        for verb in (second.save, resume):
+            with pytest.raises(ValueError, match="somebody else is saving or loading") as caught:
+                verb(folder)
+            refused.append(str(caught.value))
+        write_whole(path, content)
+
+    monkeypatch.setattr(files, "write_whole", meanwhile)
+    first.save(folder)
+    assert len(refused) == 2
+    assert state(resume(folder)) == state(first)
+    with pytest.raises(ValueError, match="has not honoured; load it from there"):
+        second.save(folder)
+    assert {p.name[:6] for p in (folder / "secret").iterdir()} == {"state-", "unlear"}
+
+
+def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
+    """Somebody opens it, its holder deletes it, a third makes another: only one may go on."""
+    made, folder = saved_after(tmp_path)
+    flock = files.fcntl.flock
+
+    def late(handle, kind):
+        (folder / "secret/.lock").unlink()
+        (folder / "secret/.lock").touch()
+        flock(handle, kind)
+
+    monkeypatch.setattr(files.fcntl, "flock", late)
+    with pytest.raises(ValueError, match="somebody else is saving or loading"):
+        made.save(folder)
+    monkeypatch.undo()
+    made.save(folder)  # the file alone is no obstacle: its process is gone
+
+
+def test_a_request_in_another_thread_waits_for_the_save(tmp_path, monkeypatch):
+    made = fitted(random_state=3)
+    before = made._fitted.job.keep.clone()
+    tensors_to_save = saved.tensors_to_save
+    other = threading.Thread(target=lambda: made.forget("p1"))
+
+    def meanwhile(*known):
+        other.start()
+        other.join(timeout=0.5)
+        return tensors_to_save(*known)
+
+    monkeypatch.setattr(saved, "tensors_to_save", meanwhile)
+    made.save(tmp_path / "m")
+    other.join()
+    assert torch.equal(resume(tmp_path / "m")._fitted.job.keep, before)
+    assert made.certificate.forgotten == 1
+
+
+def test_requests_of_another_fit_are_not_overwritten(tmp_path):
+    made, folder = saved_after(tmp_path)
+    content = (folder / "certificate.json").read_bytes()
+    again = fitted()
+    with pytest.raises(ValueError, match="requests of another fit; choose another folder"):
+        again.save(folder)
+    again.forget("p5")
+    (folder / "certificate.json").unlink()  # its state tells as well
+    with pytest.raises(ValueError, match="requests of another fit; choose another folder"):
+        again.save(folder)
+    assert state(resume(folder)) == state(made)
+    (folder / "certificate.json").write_bytes(content)
+    shutil.rmtree(folder / "secret")  # what was published is no less a promise
+    with pytest.raises(ValueError, match="requests of another fit; choose another folder"):
+        again.save(folder)
+    assert (folder / "certificate.json").read_bytes() == content
+    assert not (folder / "secret").exists()
+    made.save(folder)
+    assert state(resume(folder)) == state(made)
+
+
+def test_a_fit_without_requests_may_be_replaced(tmp_path):
+    _, folder = saved_after(tmp_path, requests=0)
+    again = fitted(random_state=4)
+    again.save(folder)
+    assert state(resume(folder)) == state(again)
+
+
+def test_what_a_killed_save_left_behind_is_gone_after_loading(tmp_path):
+    """Killed after unlearner.json names the new state: the old one has what was forgotten."""
+    folder = tmp_path / "m"
+    code = f"""
+import os, signal
+from expunge.unlearning.networks import files
+from tests.unlearning.networks.test_unlearner import fitted
+made = fitted(random_state=3)
+made.save({str(folder)!r})
+made.forget("p1")
+files._sweep = lambda folder: os.kill(os.getpid(), signal.SIGKILL)
+made.save({str(folder)!r})
+"""
+    killed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    feature = fitted(random_state=3)._fitted.outcome.secret["rows.features"][41].numpy().tobytes()
+    inside = folder / "secret"
+    assert any(feature in path.read_bytes() for path in inside.iterdir())
+    assert resume(folder).certificate.forgotten == 1
+    assert not any(feature in path.read_bytes() for path in inside.iterdir())
+    assert len(list(inside.iterdir())) == 2
+
+
+def test_only_the_owner_reads_what_is_secret(tmp_path):
+    inside = tmp_path / "m/secret"
+    inside.mkdir(mode=0o755, parents=True)
+    mask = os.umask(0o022)
+    try:
+        fitted().save(tmp_path / "m")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(inside.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in inside.iterdir()} == {0o600}
+    assert stat.S_IMODE((tmp_path / "m/model.safetensors").stat().st_mode) == 0o644

@@ -132,6 +132,20 @@ def test_a_layer_that_mixes_records_is_named():
         Place.of(job_of(network(extra=nn.BatchNorm1d(6))), "start")
 
 
+def test_a_module_that_remembers_is_refused():
+    """One record would move the others' gradients, which no clipping bounds."""
+
+    class Running(nn.Module):
+        mean = 0.0
+
+        def forward(self, x):
+            self.mean = self.mean + 0.1 * float(x.detach().mean())
+            return x - self.mean
+
+    with pytest.raises(InvalidInput, match="remembers"):
+        Place.of(job_of(network(extra=Running())), "start")
+
+
 @pytest.mark.parametrize("around", ["start", "zero"])
 def test_parameters_go_into_one_vector_and_back(around):
     job = job_of()

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     IterableDataset,
     RandomSampler,
+    SequentialSampler,
     Subset,
     SubsetRandomSampler,
     TensorDataset,
@@ -228,12 +230,20 @@ def test_a_loader_that_picks_records_is_refused():
         DataLoader(dataset, sampler=SubsetRandomSampler([0, 1])),
         DataLoader(dataset, sampler=RandomSampler(dataset, num_samples=3)),
         DataLoader(dataset, batch_sampler=[[0, 1], [2]]),
+        DataLoader(dataset, batch_sampler=BatchSampler(SubsetRandomSampler([0, 1]), 2, False)),
+        DataLoader(dataset, batch_sampler=BatchSampler(SequentialSampler(range(3)), 2, False)),
+        DataLoader(dataset, sampler=SequentialSampler(list(range(6)))),
     ]
     for loader in picking:
         with pytest.raises(InvalidInput, match="Subset"):
             tensors_of(loader, "private")
     with pytest.raises(InvalidInput, match="pairs"):
         tensors_of(DataLoader(dataset, collate_fn=lambda items: items), "private")
-    for loader in (DataLoader(dataset, shuffle=True), DataLoader(dataset, batch_size=None)):
+    whole = BatchSampler(RandomSampler(dataset), 2, False)
+    for loader in (
+        DataLoader(dataset, shuffle=True),
+        DataLoader(dataset, batch_size=None),
+        DataLoader(dataset, batch_sampler=whole),
+    ):
         assert len(tensors_of(loader, "private")[0]) == 6
     assert len(tensors_of(DataLoader(Subset(dataset, [4, 2])), "private")[0]) == 2

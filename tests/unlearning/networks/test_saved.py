@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from expunge.unlearning import (
     RetrainNetwork,
     Training,
 )
-from expunge.unlearning.networks.unlearner import TorchUnlearner
+from expunge.unlearning.networks.unlearner import ON_DISK, TorchUnlearner
 from tests.unlearning.networks.problems import Small, bits, network, rows
 from tests.unlearning.networks.test_unlearner import (
     IDS,
@@ -73,8 +74,9 @@ def test_the_next_request_is_the_one_that_would_have_been(tmp_path, name, reques
     for i in range(requests):
         whole.forget(f"p{i}", request=f"ticket {i}")
         first.forget(f"p{i}", request=f"ticket {i}")
+    whole.save(tmp_path / "whole")  # both say that their state is on disk
     first.save(tmp_path / "m")
-    second = load(tmp_path / "m", evaluate=held_out)
+    second = load(tmp_path / "m", evaluate=held_out, certificate=first.certificate)
     assert state(second) == state(first)
     assert second.strategy == RESUMED[name]
     if requests:
@@ -92,9 +94,9 @@ def test_a_budget_that_forgot_the_earlier_request_would_be_seen(tmp_path):
     """The planted fault: state from before the request, history and all, costs less."""
     made = fitted("langevin", random_state=3, observer="all")
     made.save(tmp_path / "before")
-    made.forget(IDS[:6])
+    certificate = made.forget(IDS[:6])
     made.save(tmp_path / "after")
-    counted = load(tmp_path / "after").forget("p9").claim.epsilon
+    counted = load(tmp_path / "after", certificate=certificate).forget("p9").claim.epsilon
     uncounted = load(tmp_path / "before").forget("p9").claim.epsilon
     assert counted > uncounted
 
@@ -294,11 +296,11 @@ def test_what_training_may_move_need_not_be_given_again(tmp_path):
 
 
 class Center(nn.Module):
-    """A buffer that no state_dict has."""
+    """A buffer that training moves."""
 
     def __init__(self):
         super().__init__()
-        self.register_buffer("mean", torch.zeros(6), persistent=False)
+        self.register_buffer("mean", torch.zeros(6))
 
     def forward(self, x):
         if self.training:
@@ -376,13 +378,17 @@ def test_a_fit_after_loading_begins_at_the_start_and_knows_what_was_released(tmp
             r"ids: \(0,\) cannot be saved",
         ),
         (
+            lambda: unlearner().fit(rows(3, seed=1), public=rows(40), ids=["a", "b", "\udc80"]),
+            r"ids: '\\udc80' cannot be saved",
+        ),
+        (
             lambda: fitted(
                 RetrainNetwork(training=Training(optimiser=lambda p, lr: torch.optim.SGD(p, lr)))
             ),
             "strategy.training.optimiser",
         ),
     ],
-    ids=["ids", "optimiser"],
+    ids=["ids", "half a character", "optimiser"],
 )
 def test_what_cannot_be_saved_is_said_before_anything_is_written(tmp_path, make, said):
     with pytest.raises(InvalidInput, match=said):
@@ -406,3 +412,79 @@ def test_nothing_of_a_forgotten_record_is_on_disk(tmp_path):
     for found in (p for p in tmp_path.rglob("*") if p.is_file()):
         assert record not in found.read_bytes()
         assert kept not in found.read_bytes()
+
+
+class Wrapped(nn.Module):
+    """Its options are in a part of it."""
+
+    def __init__(self, smoothing):
+        super().__init__()
+        self.inner = nn.CrossEntropyLoss(label_smoothing=smoothing)
+
+    def forward(self, outputs, targets):
+        return self.inner(outputs, targets)
+
+
+def times(factor):
+    return lambda outputs, targets: factor * nn.functional.cross_entropy(outputs, targets)
+
+
+LOSSES = {
+    "lambda": (times(1), times(100)),
+    "partial": tuple(
+        partial(nn.functional.cross_entropy, label_smoothing=one) for one in (0.0, 0.5)
+    ),
+    "module": (Wrapped(0.0), Wrapped(0.5)),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_another_loss_of_the_same_name_is_refused_by_its_value(tmp_path, name):
+    fitting, other = LOSSES[name]
+    made = TorchUnlearner(network(), fitting, strategy=RetrainNetwork("public", SHORT))
+    made.fit(rows(60, seed=1), public=rows(40, seed=2), ids=IDS).save(tmp_path)
+    assert state(load(tmp_path, loss=fitting)) == state(made)
+    with pytest.raises(InvalidInput, match="loss: gives other loss than at fit"):
+        load(tmp_path, loss=other)
+
+
+def test_ids_that_are_given_twice_are_the_callers_mistake(tmp_path):
+    fitted().save(tmp_path)
+    with pytest.raises(InvalidInput, match=r"^ids: 'p1' is given twice"):
+        load(tmp_path, ids=["p1", "p1", *IDS[2:]])
+    with pytest.raises(InvalidInput, match=r"^ids: 59 ids for 60"):
+        load(tmp_path, ids=IDS[1:])
+
+
+def test_double_precision_goes_on_to_the_last_bit(tmp_path):
+    (x, y), (u, v) = rows(60, seed=1), rows(40, seed=2)
+    made = unlearner(model=network().double(), random_state=1)
+    made.fit((x.double(), y), public=(u.double(), v), ids=IDS).forget("p1")
+    made.save(tmp_path)
+    again = load(
+        tmp_path, model=network().double(), private=(x.double(), y), public=(u.double(), v)
+    )
+    assert again.forget("p2") == made.forget("p2")
+    assert state(again) == state(made)
+
+
+def test_certificates_say_whose_word_it_is_that_nobody_else_went_on(tmp_path):
+    made = fitted("langevin", observer="all")
+    assert ON_DISK not in made.forget("p0").declared
+    made.save(tmp_path)
+    first, second = (load(tmp_path, certificate=made.certificate) for _ in range(2))
+    for one, record in ((first, "p1"), (second, "p2"), (made, "p3")):
+        assert ON_DISK in one.forget(record).declared
+    first.fit(rows(60, seed=1), public=rows(40, seed=2), ids=IDS)
+    assert ON_DISK not in first.forget("p1").declared
+
+
+def test_where_every_model_is_held_the_last_certificate_must_be_given(tmp_path):
+    made = fitted("langevin", observer="all")
+    made.save(tmp_path)
+    load(tmp_path)  # nothing was issued yet
+    certificate = made.forget("p0")
+    made.save(tmp_path)
+    with pytest.raises(InvalidInput, match="certificate: give the last one"):
+        load(tmp_path)
+    assert load(tmp_path, certificate=certificate).certificate == certificate

@@ -62,6 +62,26 @@ def test_batch_statistics_move_only_in_the_result():
     assert int(job.module.state_dict()["body.1.num_batches_tracked"]) == 0
 
 
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_buffer_that_moves_must_be_in_the_models_file(moves):
+    class Center(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(6), persistent=False)
+
+        def forward(self, x):
+            if self.training and moves:
+                self.mean.lerp_(x.detach().mean(0), 0.1)
+            return x - self.mean
+
+    job = job_of(network(extra=Center()))
+    if not moves:
+        trained(job, job.start, SHORT, "test")
+        return
+    with pytest.raises(InvalidInput, match=r"body\.1\.mean.*persistent=True"):
+        trained(job, job.start, SHORT, "test")
+
+
 def test_frozen_parameters_stay_frozen():
     module = network()
     module.body.requires_grad_(False)
