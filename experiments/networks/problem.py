@@ -1,18 +1,23 @@
 """A network's learning problem: public, private and held-out records, and a public backbone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-from torch.optim import Adam
+from torch.optim import AdamW
 
 from experiments.datasets import load, load_pair
 from experiments.networks.settings import Settings
 from expunge.accounting.calibration import EpsilonDelta
+from expunge.core.rows import public_row_norm
 from expunge.unlearning.networks.comparison import correct
+from expunge.unlearning.networks.features import backbone_features
+from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.job import NetworkJob
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training
@@ -23,6 +28,7 @@ __all__ = [
     "OnEmbedding",
     "Problem",
     "accuracy",
+    "head_of",
     "job_of",
     "on_embedding",
     "problem_of",
@@ -74,7 +80,7 @@ class Problem:
 
 
 def problem_of(name: str, settings: Settings, seed: int) -> Problem:
-    """The records, the private ones in the seed's order."""
+    """The records, the private ones in the seed's order, less the public ones' mean."""
     shuffled = np.random.default_rng(seed)
     if name == "mnist/mnist":
         digits = load("mnist")
@@ -84,7 +90,8 @@ def problem_of(name: str, settings: Settings, seed: int) -> Problem:
             _records(digits.train[r], digits.train_labels[r]) for r in (some, others)
         )
         test = _records(digits.test, digits.test_labels)
-        return Problem(name, public, private, test, 10, False, ("MNIST", "other MNIST"))
+        sources = "MNIST", "other MNIST"
+        return _centred(Problem(name, public, private, test, 10, False, sources))
     pair = load_pair(name)
     train = pair.private.train
     train = train.of(shuffled.permutation(len(train)))
@@ -92,22 +99,36 @@ def problem_of(name: str, settings: Settings, seed: int) -> Problem:
         _records(part.features, part.targets) for part in (pair.public, train, pair.private.test)
     )
     sources = (pair.private.source, pair.public.source)
-    return Problem(name, public, private, test, len(pair.public.classes), True, sources)
+    classes = len(pair.public.classes)
+    return _centred(Problem(name, public, private, test, classes, True, sources))
 
 
-def recipe(settings: Settings, epochs: float) -> Training:
-    """How every network is trained, public ones too; only the epochs differ."""
-    return Training(epochs, settings.step_size, settings.batch_size, partial(Adam, fused=True))
+def recipe(settings: Settings, chosen: Mapping[str, Any]) -> Training:
+    """How every network of a pair is trained, public ones too; only the epochs differ."""
+    optimiser = partial(AdamW, weight_decay=chosen["weight_decay"], fused=True)
+    return Training(chosen["epochs"], chosen["step_size"], settings.batch_size, optimiser)
 
 
-def job_of(problem: Problem, settings: Settings, seed: int, full: Training) -> NetworkJob:
-    """The job with a backbone that public records alone have made."""
+def job_of(
+    problem: Problem, settings: Settings, seed: int, full: Training, *, beside: bool
+) -> NetworkJob:
+    """The job with a backbone that public records alone have made.
+
+    Args:
+        beside: They are trained on beside the private ones too.
+    """
     hidden = settings.hidden[settings.pairs.index(problem.name)]
     module = MLP(problem.public[0].shape[1], hidden, problem.classes).eval()
     alone = _job(module, problem.public, None, settings, seed)
     public_start = RetrainNetwork("scratch", full).fit(alone).state
     load_into(module, public_start)
-    return _job(module, problem.private, problem.public, settings, seed)
+    return _job(module, problem.private, problem.public if beside else None, settings, seed)
+
+
+def head_of(problem: Problem, job: NetworkJob, l2: float) -> Head:
+    """A head for rows as long as the public records' features, trained on or not."""
+    features = backbone_features(job.module, "fc", problem.public[0], job.device)
+    return Head(l2, row_norm=public_row_norm(features.numpy()))
 
 
 def on_embedding(job: NetworkJob) -> NetworkJob:
@@ -147,6 +168,20 @@ def _job(
         head="fc",
         start=state_of(module),
     )
+
+
+def _centred(problem: Problem) -> Problem:
+    """By public numbers; the networks learn faster, and a head with an intercept cares little."""
+    mean = problem.public[0].mean(0)
+    moved = {
+        name: (inputs - mean, targets)
+        for name, (inputs, targets) in (
+            ("public", problem.public),
+            ("private", problem.private),
+            ("test", problem.test),
+        )
+    }
+    return replace(problem, **moved)
 
 
 def _records(features: np.ndarray, targets: np.ndarray) -> Records:

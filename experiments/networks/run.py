@@ -1,8 +1,9 @@
 """Every strategy for networks beside its placebo and exact deletions of the same cost.
 
-1. full: epochs of retraining in full, chosen on public records alone.
-2. ridge: l2 of heads on embeddings, the largest within a standard error of the best when each fifth
-   of the private records is scored by heads on the others.
+1. full: epochs, step and weight decay of retraining in full, chosen on public records alone.
+2. heads: on embeddings, whether public records are trained on beside the private ones, and l2; the
+   best when each fifth of the private records is scored by heads on the others. What is said about
+   public records holds for every network of the pair.
 3. rows: accuracy on held-out private records after a deletion, of
      certified    the strategy's own network, with the epsilon of its history
      placebo      the same procedure from a point that never saw a private record
@@ -19,6 +20,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -28,6 +30,7 @@ import torch
 from experiments.networks.problem import (
     Problem,
     accuracy,
+    head_of,
     job_of,
     on_embedding,
     problem_of,
@@ -49,7 +52,7 @@ from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training, training_cost
 from expunge.unlearning.schemes import Cyclic
 
-__all__ = ["CLIPPINGS", "run"]
+__all__ = ["CLIPPINGS", "best", "chosen_head", "run"]
 
 UNFINISHED = Path(__file__).parent / "results" / "unfinished"
 LEARN_STEPS = 5  # of noisy descent's private phase
@@ -63,13 +66,13 @@ CLIPPINGS = {
 def run(settings: Settings) -> dict[str, Any]:
     keep = UNFINISHED if settings == SCALES["paper"] else None
     parts = Parts(keep, json.dumps(asdict(settings)), Path(__file__).parent)
-    full, ridge = {}, {}
+    full, heads = {}, {}
     for pair in settings.pairs:
         name = pair.replace("/", " ")
         full[pair] = parts.rows(f"full {name}", lambda p=pair: _candidates(settings, p))
-        epochs = best(full[pair])["epochs"]
-        ridge[pair] = parts.rows(
-            f"ridge {name}", lambda p=pair, e=epochs: _ridges(settings, p, recipe(settings, e))
+        trained = recipe(settings, best(full[pair]))
+        heads[pair] = parts.rows(
+            f"heads {name}", lambda p=pair, t=trained: _cross_validated(settings, p, t)
         )
     work = [(family, pair, seed) for family in FAMILIES for seed in settings.seeds
             for pair in settings.pairs]  # fmt: skip
@@ -78,7 +81,7 @@ def run(settings: Settings) -> dict[str, Any]:
         rows += parts.rows(
             f"{family} {pair.replace('/', ' ')} {seed}",
             lambda f=family, p=pair, s=seed: _rows(
-                settings, p, s, best(full[p])["epochs"], _head(ridge[p]), f
+                settings, p, s, recipe(settings, best(full[p])), heads[p], f
             ),
         )
     parts.done()
@@ -86,7 +89,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "settings": asdict(settings),
         "seconds": parts.seconds,
         "full": [row for pair in settings.pairs for row in full[pair]],
-        "ridge": [row for pair in settings.pairs for row in ridge[pair]],
+        "heads": [row for pair in settings.pairs for row in heads[pair]],
         "rows": rows,
     }
 
@@ -96,93 +99,95 @@ def best(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return max(rows, key=lambda row: row["accuracy"])
 
 
+def chosen_head(rows: list[dict[str, Any]]) -> tuple[bool, float]:
+    """Whether public records are trained on, and l2.
+
+    Where nothing was tried, public records are more of the same and l2 is the package's own.
+    """
+    if not rows:
+        return True, Head().l2
+    most = best(rows)
+    return most["beside"], most["l2"]
+
+
 def _candidates(settings: Settings, pair: str) -> Iterator[dict[str, Any]]:
     """Accuracy on a fifth of the public records of networks trained on the others."""
     found = problem_of(pair, settings, seed=0)
     inputs, targets = found.public
     private, public = found.sources
-    for epochs in settings.epochs:
+    for epochs, step_size, weight_decay in product(
+        settings.epochs, settings.step_sizes, settings.weight_decays
+    ):
+        chosen = {"epochs": epochs, "step_size": step_size, "weight_decay": weight_decay}
         scores = []
         for split in range(settings.splits):
             order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(split))
             fifth, rest = order[: len(order) // 5], order[len(order) // 5 :]
             alone = replace(found, public=(inputs[rest], targets[rest]))
-            job = job_of(alone, settings, split, recipe(settings, epochs))
+            job = job_of(alone, settings, split, recipe(settings, chosen), beside=False)
             scores.append(accuracy(job, job.start, (inputs[fifth], targets[fifth])))
         score = fmean(scores)
-        yield {"pair": pair, "private": private, "public": public, "epochs": epochs,
-               "accuracy": score}  # fmt: skip
+        yield {"pair": pair, "private": private, "public": public, **chosen, "accuracy": score}
 
 
-def _ridges(settings: Settings, pair: str, full: Training) -> Iterator[dict[str, Any]]:
-    """Share of the private records that heads on public ones and the other fifths get right."""
+def _cross_validated(settings: Settings, pair: str, full: Training) -> Iterator[dict[str, Any]]:
+    """Share of the private records that heads on the other fifths get right."""
     found = problem_of(pair, settings, seed=0)
     if not found.embedded:
         return
     inputs, targets = found.private
-    job = on_embedding(job_of(found, settings, 0, full))
     order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))
-    for l2 in settings.ridges:
-        right = 0
+    for beside, l2 in product((False, True), settings.ridges):
+        job = on_embedding(job_of(found, settings, 0, full, beside=beside))
+        head, right = head_of(found, job, l2), 0
         for fifth in order.tensor_split(5):
             keep = torch.ones(len(inputs), dtype=torch.bool)
             keep[fifth] = False
-            state = Head(l2).fit(replace(job, keep=keep)).state
+            state = head.fit(replace(job, keep=keep)).state
             right += int(correct(job, state, (inputs[fifth], targets[fifth])).sum())
-        yield {"pair": pair, "l2": l2, "accuracy": right / len(inputs), "records": len(inputs)}
-
-
-def _head(ridges: list[dict[str, Any]]) -> Head:
-    """With the largest ridge within a standard error of the best."""
-    if not ridges:
-        return Head()
-    most = best(ridges)
-    error = math.sqrt(most["accuracy"] * (1 - most["accuracy"]) / most["records"])
-    near = [row["l2"] for row in ridges if row["accuracy"] >= most["accuracy"] - error]
-    return Head(max(near))
+        yield {"pair": pair, "beside": beside, "l2": l2, "accuracy": right / len(inputs),
+               "records": len(inputs)}  # fmt: skip
 
 
 def _rows(
-    settings: Settings, pair: str, seed: int, epochs: int, head: Head, family: str
+    settings: Settings,
+    pair: str,
+    seed: int,
+    full: Training,
+    heads: list[dict[str, Any]],
+    family: str,
 ) -> Iterator[dict[str, Any]]:
-    asked, shares = {
-        "heads": (settings.seeds, settings.shares),
-        "clippings": (settings.baseline_seeds, settings.baseline_shares),
-        "langevin": (settings.langevin_seeds, settings.baseline_shares),
-    }[family]
-    if seed not in asked:
-        return
     found = problem_of(pair, settings, seed)
-    full = recipe(settings, epochs)
-    job = job_of(found, settings, seed, full)
-    deletion = _Deletions(settings, found, job, full, head, shares)
-    for row in FAMILIES[family](deletion):
+    beside, l2 = chosen_head(heads)
+    job = job_of(found, settings, seed, full, beside=beside)
+    for row in FAMILIES[family](_Deletions(settings, found, job, full, l2)):
         yield {"pair": pair, "seed": seed, **row}
 
 
 @dataclass(frozen=True)
 class _Deletions:
-    """Args: full: Retraining in full. head: On embeddings, or else the package's own."""
+    """Args: full: Retraining in full. l2: Of heads on embeddings."""
 
     settings: Settings
     found: Problem
     job: NetworkJob
     full: Training
-    head: Head
-    shares: tuple[float, ...]
+    l2: float
 
     def __iter__(self) -> Iterator["_Table"]:
-        for share in self.shares:
+        for share in self.settings.shares:
             after = without(self.job, share)
             yield _Table(self.found, after, training_cost(after, self.full), share)
 
 
 def _heads(asked: _Deletions) -> Iterator[dict[str, Any]]:
     """Certified heads, with and without fine-tuning, and exact deletions."""
-    settings, full, head = asked.settings, asked.full, asked.head
-    before = Head().fit(asked.job)
-    embedded = on_embedding(asked.job) if asked.found.embedded else asked.job
-    before_embedded = head.fit(embedded) if asked.found.embedded else before
+    settings, full, found = asked.settings, asked.full, asked.found
+    inner = head_of(found, asked.job, Head().l2)
+    before = inner.fit(asked.job)
+    embedded = on_embedding(asked.job) if found.embedded else asked.job
+    head = head_of(found, embedded, asked.l2) if found.embedded else inner
+    before_embedded = head.fit(embedded) if found.embedded else before
     for table in asked:
         alone = replace(table, after=without(embedded, table.share))
         own = head.cost(alone.after) / table.full
@@ -194,12 +199,12 @@ def _heads(asked: _Deletions) -> Iterator[dict[str, Any]]:
             yield table.exact("warm start", warm.fit(table.after).state, budget)
         yield table.exact("scratch", RetrainNetwork("scratch", full).fit(table.after).state, 1.0)
         yield from alone.certified("head", head, before_embedded)
-        if asked.found.embedded:
-            yield from table.certified("head, public layer", Head(), before)
-        inner = Head().cost(table.after) / table.full
+        if found.embedded:
+            yield from table.certified("head, public layer", inner, before)
+        spent = inner.cost(table.after) / table.full
         for budget in settings.budgets:
-            if budget > inner:
-                strategy = HeadFinetune(_cut(full, budget - inner))
+            if budget > spent:
+                strategy = HeadFinetune(_cut(full, budget - spent), inner)
                 yield from table.certified("head+finetune", strategy, before)
 
 
@@ -230,7 +235,7 @@ def _langevin(asked: _Deletions) -> Iterator[dict[str, Any]]:
     width = sum(p.numel() for p in job.module.parameters())
     for table in asked:
         passes = {max(1, math.floor(budget * asked.full.epochs)) for budget in settings.budgets}
-        for steps in sorted(k for k in passes if k <= settings.langevin_epochs):
+        for steps in sorted(k for k in passes if k <= settings.langevin_steps):
             # Noise of 2 eta C N sqrt(d)/mu in all is what clipping by record asks for.
             step_size = settings.noise_norm * mu / (2 * (LEARN_STEPS + steps) * math.sqrt(width))
             strategy = NetworkLangevin(
