@@ -74,7 +74,8 @@ def run(settings: Settings) -> dict[str, Any]:
         heads[pair] = parts.rows(
             f"heads {name}", lambda p=pair, t=trained: _cross_validated(settings, p, t)
         )
-    work = [(family, pair, seed) for family in FAMILIES for seed in settings.seeds
+    seeds = dict.fromkeys(FAMILIES, settings.seeds) | {"heads": settings.head_seeds}
+    work = [(family, pair, seed) for family in FAMILIES for seed in seeds[family]
             for pair in settings.pairs]  # fmt: skip
     rows = []
     for family, pair, seed in shown(work, "networks"):

@@ -21,7 +21,8 @@ class Settings:
     ridges: Candidates for l2 of a head on embeddings, the largest first; the private records
         choose, each fifth scored by heads on the others, and whether public records are trained on
         beside them or make the public start alone. Other heads have the package's own l2.
-    seeds: Of records, initial values and noise.
+    head_seeds: Of records, initial values and noise, for heads and exact deletions (cheap ones).
+    seeds: The same for clippings and noisy descent.
     langevin_steps: The most unlearning steps, each a pass over the records, that are run.
     radius: C_0 of the clippings: the trained model is clipped to it around the public start.
     noise_norm: What noisy descent's step is chosen to leave of noise, in Euclidean norm.
@@ -39,6 +40,7 @@ class Settings:
     splits: int = 2
     batch_size: int = 128
     ridges: tuple[float, ...] = (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
+    head_seeds: tuple[int, ...] = tuple(range(12))
     seeds: tuple[int, ...] = (0, 1, 2)
     langevin_steps: int = 15
     radius: float = 0.01
@@ -58,6 +60,7 @@ SCALES = {
         step_sizes=(1e-2,),
         weight_decays=(0.0,),
         splits=1,
+        head_seeds=(0, 1),
         seeds=(0, 1),
         langevin_steps=10,
     ),
