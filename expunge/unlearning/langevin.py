@@ -28,7 +28,7 @@ from expunge.core.randomness import NORMAL_ERROR, normal_source
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job, NoCertificate, Outcome
-from expunge.unlearning.schemes import FullBatch, Scheme
+from expunge.unlearning.schemes import FullBatch, Scheme, since_deleted
 
 __all__ = ["Langevin", "NoiseFirst", "setting_of"]
 
@@ -131,7 +131,7 @@ class _Run:
         stated = loss.assumptions()
         marks: dict[str, Mark] = {**stated.marks, "radius": "enforced"}
         assumptions = replace(stated, radius=radius, lipschitz=farthest, marks=marks)
-        past = () if before is None else _since_deleted(job, scheme, before)
+        past = () if before is None else since_deleted(job, scheme, before.history, before.rounds)
         return cls(assumptions, 1 / (assumptions.smoothness or 1.0), radius, scheme, past)
 
     @property
@@ -277,17 +277,6 @@ def setting_of(job: Job, learn_steps: int, forget: int) -> Setting:
         learn_steps=learn_steps,
         observer=job.observer,
     )
-
-
-def _since_deleted(job: Job, scheme: Scheme, before: Outcome) -> tuple[Phase, ...]:
-    """The phases so far, each with what has been deleted from it by now."""
-    assert before.history is not None
-    phases, first_step = [], 0
-    for phase, request in zip(before.history.phases, before.rounds, strict=True):
-        present = (job.left == 0) | (job.left > request)
-        phases.append(scheme.record(phase, job, present, first_step))
-        first_step += phase.steps
-    return tuple(phases)
 
 
 def _finite(stacked: Tensor) -> Tensor:

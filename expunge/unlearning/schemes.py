@@ -8,18 +8,19 @@ Each turns (which records were there during a phase, which are there now) into t
 The last two mask what is forgotten and use the fixed normaliser (THEORY 2.5, 2.6).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from expunge.accounting.history import Normaliser, Phase, Poisson
+from expunge.accounting.history import History, Normaliser, Phase, Poisson
 from expunge.losses.objective import Objective
 from expunge.sampling.batches import cyclic_partition, poisson_draw
 from expunge.unlearning.job import Job
 
-__all__ = ["SCHEMES", "Cyclic", "FullBatch", "PoissonBatch", "Scheme"]
+__all__ = ["SCHEMES", "Cyclic", "FullBatch", "PoissonBatch", "Scheme", "since_deleted"]
 
 
 class Scheme(Protocol):
@@ -43,6 +44,22 @@ class Scheme(Protocol):
     def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
         """The phase with what has been deleted since, by counts."""
         ...
+
+
+def since_deleted(
+    job: Job, scheme: Scheme, history: History | None, rounds: Sequence[int]
+) -> tuple[Phase, ...]:
+    """The phases so far, each with what has been deleted from it by now.
+
+    Args: rounds: For each phase, how many requests had been honoured before it.
+    """
+    assert history is not None
+    phases, first_step = [], 0
+    for phase, request in zip(history.phases, rounds, strict=True):
+        present = (job.left == 0) | (job.left > request)
+        phases.append(scheme.record(phase, job, present, first_step))
+        first_step += phase.steps
+    return tuple(phases)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from expunge.unlearning.networks.noisy_descent import (
     rows_of,
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
-from expunge.unlearning.schemes import FullBatch, Scheme
+from expunge.unlearning.schemes import FullBatch, Scheme, since_deleted
 
 __all__ = ["NetworkLangevin"]
 
@@ -242,7 +242,10 @@ class _Run:
         )
         past, rounds = (), ()
         if before is not None:
-            past, rounds = _since_deleted(rows, strategy.scheme, before), before.rounds
+            past, rounds = (
+                since_deleted(rows, strategy.scheme, before.history, before.rounds),
+                before.rounds,
+            )
         return cls(strategy, job, rows, place, descent, past, rounds)
 
     @property
@@ -354,14 +357,3 @@ class _Run:
             "declared, not checked: smoothness of every record's gradient, and gradient_error "
             f"{self.strategy.gradient_error:g}, which the rounding of every step contains",
         )
-
-
-def _since_deleted(rows: Job, scheme: Scheme, before: NetworkOutcome) -> tuple[Phase, ...]:
-    """The phases so far, each with what has been deleted from it by now."""
-    assert before.history is not None
-    phases, first_step = [], 0
-    for phase, request in zip(before.history.phases, before.rounds, strict=True):
-        present = (rows.left == 0) | (rows.left > request)
-        phases.append(scheme.record(phase, rows, present, first_step))
-        first_step += phase.steps
-    return tuple(phases)
