@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 
 from experiments.parts import Parts, nothing_new
@@ -161,9 +162,12 @@ def readings(
     settings: Settings, pair: str, name: str, variant: Variant, points: list[Point], device: str
 ) -> Iterator[dict[str, Any]]:
     """From independent models along a known direction: lower estimates."""
+    splits = range(settings.sampled_splits)
+    items = [(pair, point, variant, split) for point in points for split in splits]
+    tests = iter(spread(partial(aimed, settings), items, f"{pair}, {name}, directions"))
     for point in shown(points, f"{pair}, {name}"):
         over: dict[int, list[Any]] = {k: [] for k in settings.unlearn_steps}
-        for split in range(settings.sampled_splits):
+        for split in splits:
             found = problem(pair, point, variant, settings.chain, split=split, seed=settings.seed)
             sampled = sample_ensemble(
                 found,
@@ -172,12 +176,12 @@ def readings(
                 device=device,
                 seed=split,
             )
-            for k in settings.unlearn_steps:
+            for k, test in next(tests).items():
                 of, against = (
                     sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned")
                 )
-                test = direction(found, k).to(of.device)
-                over[k].append(along(of, against, test, order=2.0))
+                aim = torch.from_numpy(test).to(of.device)
+                over[k].append(along(of, against, aim, order=2.0))
         for k in settings.unlearn_steps:
             yield described(settings, pair, "factor", name, variant, point, k) | {
                 "method": "projection, a lower estimate",
@@ -185,6 +189,13 @@ def readings(
                 "values": [figures(one.value) for one in over[k]],
                 "errors": [figures(_error(one.interval)) for one in over[k]],
             }
+
+
+def aimed(settings: Repeated, item: Item) -> dict[int, np.ndarray]:
+    """By K, where to look; arrays travel between processes."""
+    pair, point, variant, split = item
+    found = problem(pair, point, variant, settings.chain, split=split, seed=settings.seed)
+    return {k: direction(found, k).numpy() for k in settings.unlearn_steps}
 
 
 def check(

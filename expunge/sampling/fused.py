@@ -28,9 +28,9 @@ class Fused:
 
     def __init__(self, problem: Problem, weights: Tensor, first: int):
         self.problem, self.first = problem, first
-        self.models, outputs, width = weights.shape
-        self.split = Split.of(outputs)
-        columns, tile, scheme = self.split.columns, self.split.tile, problem.scheme
+        self.models, _, width = weights.shape
+        self.split, scheme = _split(problem), problem.scheme
+        columns, tile = self.split.columns, self.split.tile
         rows = len(problem.retained()) if isinstance(scheme, FullBatch) else scheme.size
         if isinstance(scheme, IndependentBatches):
             self.unit = scheme.models_per_order
@@ -64,10 +64,7 @@ class Fused:
         if not (kernels.available() and isinstance(problem.loss, Softmax | Logistic)):
             return False
         outputs, width = problem.shape
-        if outputs > WIDEST or width % 8:
-            return False
-        scheme, tile = problem.scheme, Split.of(outputs).tile
-        return not isinstance(scheme, IndependentBatches) or scheme.models_per_order % tile == 0
+        return outputs <= WIDEST and width % 8 == 0 and _split(problem).wide_enough
 
     def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
         """One step; run i of models sees rows[i], or all records if None."""
@@ -107,3 +104,9 @@ class Fused:
         if self._seen is None or self._seen[0] is not features:
             self._seen = features, features.bfloat16()
         return self._seen[1]
+
+
+def _split(problem: Problem) -> Split:
+    scheme = problem.scheme
+    together = scheme.models_per_order if isinstance(scheme, IndependentBatches) else 0
+    return Split.of(problem.shape[0], together)

@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 WIDEST = 128  # leading columns of a tile
+NARROWEST = 16  # columns of a product
 
 
 def _jit(*kernel, **options):
@@ -70,11 +71,19 @@ class Split(NamedTuple):
     tile: int
 
     @classmethod
-    def of(cls, outputs: int) -> Split:
+    def of(cls, outputs: int, unit: int = 0) -> Split:
+        """A tile's models divide `unit`, those that share rows; 0: any number of them."""
         high = 1 << (outputs.bit_length() - 1)
         low = 0 if outputs == high else 1 << (outputs - high - 1).bit_length()
-        tile = max(WIDEST // high, 16 // low if low else 1)  # a product has at least 16 columns
+        tile = max(WIDEST // high, NARROWEST // low if low else 1)
+        while unit % tile:
+            tile //= 2
         return cls(outputs, high, low, tile)
+
+    @property
+    def wide_enough(self) -> bool:
+        """Whether both parts of a tile are products that the hardware has."""
+        return self.tile * (self.low or self.high) >= NARROWEST
 
     @property
     def columns(self) -> int:
@@ -258,19 +267,21 @@ def _residuals(
         high_out.store([group, first_row, high], p.to(tl.bfloat16).reshape(1, ROWS, MODELS))
     else:
         scores = tl.reshape(upper, (ROWS, MODELS, HIGH))
-        largest = tl.max(scores, 2)
         if LOW > 0:
             rest = tl.reshape(lower, (ROWS, MODELS, LOW))
             other = HIGH + tl.arange(0, LOW)[None, None, :]
             if HIGH + LOW > CLASSES:
                 rest = tl.where(other < CLASSES, rest, float("-inf"))
-            largest = tl.maximum(largest, tl.max(rest, 2))
-            rest = tl.exp2(rest * _LOG2E - (largest * _LOG2E)[:, :, None])
-        scores = tl.exp2(scores * _LOG2E - (largest * _LOG2E)[:, :, None])
-        total = tl.sum(scores, 2)
-        if LOW > 0:
-            total += tl.sum(rest, 2)
-        share = (1 / total)[:, :, None]
+            largest = tl.maximum(tl.max(_folded(scores, LOW), 2), rest)
+            largest = (tl.max(largest, 2) * _LOG2E)[:, :, None]
+            rest = tl.exp2(rest * _LOG2E - largest)
+            scores = tl.exp2(scores * _LOG2E - largest)
+            total = tl.sum(tl.sum(_folded(scores, LOW), 2) + rest, 2)
+        else:
+            largest = (tl.max(scores, 2) * _LOG2E)[:, :, None]
+            scores = tl.exp2(scores * _LOG2E - largest)
+            total = tl.sum(scores, 2)
+        share = _reciprocal(total)[:, :, None]
         one = tl.arange(0, HIGH)[None, None, :]
         p = scores * share - (target[:, None, None] == one).to(tl.float32)
         p = p.to(tl.bfloat16).reshape(1, ROWS, MODELS * HIGH)
@@ -279,6 +290,22 @@ def _residuals(
             p = rest * share - (target[:, None, None] == other).to(tl.float32)
             p = p.to(tl.bfloat16).reshape(1, ROWS, MODELS * LOW)
             low_out.store([group, first_row, low], p)
+
+
+@_jit
+def _reciprocal(total):
+    """1 / total to one part in 2^23, for a total from 1 to the number of classes."""
+    return tl.inline_asm_elementwise(
+        "rcp.approx.ftz.f32 $0, $1;", "=f,f", [total], tl.float32, is_pure=True, pack=1
+    )
+
+
+@_jit
+def _folded(scores, LOW: tl.constexpr):
+    """The leading classes in groups of LOW: a thread reduces over groups without its neighbours."""
+    rows: tl.constexpr = scores.shape[0]
+    models: tl.constexpr = scores.shape[1]
+    return scores.reshape(rows, models, scores.shape[2] // LOW, LOW)
 
 
 @_jit(do_not_specialize=["key", "first"])

@@ -9,7 +9,7 @@ from expunge.sampling.fused import Fused
 from expunge.sampling.problem import IndependentBatches, SharedBatches
 from tests.sampling.heads_problem import made
 
-BATCHES = [None, SharedBatches(50), IndependentBatches(50, 128)]
+BATCHES = [None, SharedBatches(50), IndependentBatches(50, 128), IndependentBatches(50, 16)]
 
 
 def test_it_serves_softmax_and_logistic_heads_in_whole_tiles(monkeypatch):
@@ -18,8 +18,11 @@ def test_it_serves_softmax_and_logistic_heads_in_whole_tiles(monkeypatch):
     assert Fused.serves(made(Logistic(0.1), features=16))
     assert not Fused.serves(made(Squared(0.1), features=16))
     assert not Fused.serves(made(features=12))  # rows of 24 bytes cannot be described
-    assert not Fused.serves(made(features=16, batch=IndependentBatches(30, 20)))
+    assert not Fused.serves(made(features=16, batch=IndependentBatches(30, 6)))
     assert Fused.serves(made(features=16, batch=IndependentBatches(30, 64)))
+    few = IndependentBatches(30, 8)  # fewer than a full tile: the tile shrinks
+    assert Fused.serves(made(Softmax(7, 0.1), classes=7, features=16, batch=few))
+    assert not Fused.serves(made(Softmax(5, 0.1), classes=5, features=16, batch=few))
     monkeypatch.setattr(kernels, "triton", None)
     assert not Fused.serves(made(features=16))
 

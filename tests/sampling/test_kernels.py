@@ -23,6 +23,14 @@ def test_outputs_split_into_powers_of_two(outputs):
     assert outputs <= split.columns < 2 * outputs
     assert split.tile * split.high >= 16
     assert split.low == 0 or split.tile * split.low >= 16
+    assert split.wide_enough
+
+
+@pytest.mark.parametrize(("unit", "tile"), [(0, 32), (96, 32), (80, 16), (8, 8), (4, 4), (3, 1)])
+def test_a_tile_divides_the_models_that_share_rows(unit, tile):
+    split = Split.of(7, unit)
+    assert split.tile == tile
+    assert split.wide_enough == (tile >= 4)  # 4 + 4 columns a model, 16 at least
 
 
 def updated(weights, unit, device, **settings):
@@ -133,6 +141,7 @@ def interpreted():
             return launch
 
     kernels._tuned = Untuned
+    kernels._reciprocal = lambda total: 1 / total  # the interpreter knows no machine code
     check_noise("cpu")
     check_halves("cpu")
     check_projection("cpu")
