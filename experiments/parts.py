@@ -44,14 +44,21 @@ class Parts:
     machines: set[str] = field(default_factory=set)
     missing: list[str] = field(default_factory=list)
 
+    def kept(self, name: str) -> Rows | None:
+        """The part's rows from before, if it is there."""
+        path = self._path(name)
+        if path is None or not path.exists():
+            return None
+        kept = json.loads(path.read_text())
+        self.seconds[name] = kept["seconds"]
+        self.machines.add(kept.get("machine", machine()))
+        return kept["rows"]
+
     def rows(self, name: str, work: Callable[[], Iterable[dict[str, Any]]]) -> Rows:
         """The part's rows: kept from before, or made now; none if it is missing."""
-        path = None if self.folder is None else self.folder / f"{self._digest()}-{name}.json"
-        if path is not None and path.exists():
-            kept = json.loads(path.read_text())
-            self.seconds[name] = kept["seconds"]
-            self.machines.add(kept.get("machine", machine()))
-            return kept["rows"]
+        kept, path = self.kept(name), self._path(name)
+        if kept is not None:
+            return kept
         if path is not None and self.only_kept:
             self.missing.append(name)
             return []
@@ -77,6 +84,9 @@ class Parts:
                 path.unlink()
             if not any(self.folder.iterdir()):
                 self.folder.rmdir()
+
+    def _path(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / f"{self._digest()}-{name}.json"
 
     def _digest(self) -> str:
         digest = hashlib.sha256(self.settings.encode())

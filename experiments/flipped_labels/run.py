@@ -7,7 +7,6 @@ of another draw. With public data an epoch has more steps: more learning and mor
 """
 
 import sys
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,7 @@ import numpy as np
 from experiments.flipped_labels.settings import PAPER, Settings
 from experiments.flipped_labels.verdicts import verdicts
 from experiments.reviews_lstm.corpus import reviews
-from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of
-from experiments.ulira_reviews.run import machines
+from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
 from experiments.ulira_reviews.settings import cut
 
 __all__ = ["run"]
@@ -37,20 +35,16 @@ def run(settings: Settings) -> Row:
     )
     smaller += [] if "paper" in settings.arms else ["the paper's sigma: not run"]
     print("  cut: " + "; ".join(smaller), file=sys.stderr)
-    sampled = [
-        sampler.sampled(cell_of(found, arm, public, settings.forget), settings.blocks)
+    asked = [
+        cell_of(found, arm, public, settings.forget)
         for arm in arms_of(found, settings.arms)
         for public in PAPER
     ]
+    sampled = sampler.sampled(asked, settings.blocks)
     cells = [_cell(one) for one in sampled]
     share = float(data.test.targets.float().mean())
     return {
-        "settings": asdict(settings),
-        "cut": smaller,
-        "stands_for": data.stands_for,
-        "search": found,
-        "seconds": sampler.parts.seconds,
-        "device": machines(sampled),
+        **record(settings, sampler, found, sampled, smaller),
         "majority": max(share, 1 - share),
         "cells": cells,
         "verdicts": verdicts(cells, found, settings.level),
@@ -59,15 +53,8 @@ def run(settings: Settings) -> Row:
 
 def _cell(sampled: Sampled) -> Row:
     """Accuracies of every model: before unlearning, unlearned, retrained."""
-    cell, rows = sampled.cell, sampled.rows
-    found: Row = {
-        "arm": cell.arm,
-        "sigma": cell.sigma,
-        "step_size": cell.step_size,
-        "public": cell.public,
-        "models": sum(row["models"] for row in rows),
-        "blocks_left": sampled.missing,
-    }
+    rows = sampled.rows
+    found = sampled.row("arm", "sigma", "step_size", "public")
     if rows:
         found |= {
             "unlearn_epochs": rows[0]["unlearn_epochs"][-1],

@@ -10,13 +10,13 @@ number of steps. Every model has its own order of records; cells and blocks shar
 Paper: [subseq:ulira_details].
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from experiments.parts import machine
 from experiments.reviews_lstm.corpus import Corpus, flipped, reviews
 from expunge.audit.ulira import logit_scores
 from expunge.core import counters
@@ -24,7 +24,7 @@ from expunge.sampling import IndependentBatches, Problem, sample_ensemble
 from expunge.sampling.problem import Records
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 
-__all__ = ["Cell", "Chain", "Shape", "block", "device", "machine", "problem", "right", "steps_of"]
+__all__ = ["Cell", "Chain", "Shape", "block", "device", "problem", "right", "steps_of"]
 
 Public = Literal["without", "with", "flipped"]
 DIGITS = 5  # kept of each number
@@ -95,11 +95,6 @@ def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def machine() -> str:
-    """The name that a block keeps of the device it was made on."""
-    return torch.cuda.get_device_name() if device() == "cuda" else "CPU"
-
-
 def steps_of(corpus: Corpus, chain: Chain, cell: Cell) -> int:
     """Of an epoch."""
     found = reviews(corpus, cell.shape.words)
@@ -129,7 +124,7 @@ def problem(corpus: Corpus, chain: Chain, cell: Cell) -> Problem:
     )
 
 
-def block(corpus: Corpus, chain: Chain, cell: Cell, number: int) -> Iterator[dict[str, Any]]:
+def block(corpus: Corpus, chain: Chain, cell: Cell, number: int) -> list[dict[str, Any]]:
     """One row: by law `scores` at K = 0 and at every other, `accuracy` at 0 and at the last."""
     made, epoch = problem(corpus, chain, cell), steps_of(corpus, chain, cell)
     ks = (0, *chain.unlearn_epochs)
@@ -153,7 +148,7 @@ def block(corpus: Corpus, chain: Chain, cell: Cell, number: int) -> Iterator[dic
             "accuracy": [_kept(right(made.loss, weights[k], test)) for k in (0, last)],
             "norm": _kept(torch.linalg.vector_norm(weights[last], dim=1)),
         }
-    yield row
+    return [row]
 
 
 def scores(loss: Recurrent, weights: Tensor, records: Records) -> Tensor:

@@ -9,8 +9,9 @@ Accuracy is on public reviews held out of training, after a fixed number of step
 is always in the grid and gets its own best step size.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from experiments.reviews_lstm.corpus import Corpus, reviews
@@ -41,31 +42,32 @@ class Grid:
     sigmas: tuple[float, ...] = (PAPER_SIGMA, 0.03, 0.01, 0.0)
     probe: float = 0.01
 
+    @property
+    def points(self) -> int:
+        """That a search tries."""
+        return (len(self.shapes) + len(self.sigmas) - 1) * len(self.step_sizes)
+
     def __post_init__(self):
         if not {PAPER_SIGMA, self.probe, 0.0} <= set(self.sigmas):
             raise ValueError("sigmas must hold the paper's, the probe and 0")
 
 
-def search(corpus: Corpus, chain: Chain, grid: Grid) -> Iterator[Row]:
-    """Every point that was tried."""
-    tried = [
-        point(corpus, chain, grid, shape, step_size, grid.probe)
-        for shape in grid.shapes
-        for step_size in grid.step_sizes
-    ]
+def search(
+    corpus: Corpus, chain: Chain, grid: Grid, each: Callable[..., Iterable[Row]] = map
+) -> Iterator[Row]:
+    """Every point that was tried. Args: each: `map`, or that of a pool of processes."""
+    work = partial(point, corpus, chain, grid)
+    shapes = [(s, step_size, grid.probe) for s in grid.shapes for step_size in grid.step_sizes]
+    tried = list(each(work, shapes))
     shape = Shape(**max(tried, key=_accuracy)["shape"])
-    tried += [
-        point(corpus, chain, grid, shape, step_size, sigma)
-        for sigma in grid.sigmas
-        if sigma != grid.probe
-        for step_size in grid.step_sizes
-    ]
-    yield from tried
+    others = [sigma for sigma in grid.sigmas if sigma != grid.probe]
+    sigmas = [(shape, step_size, sigma) for sigma in others for step_size in grid.step_sizes]
+    yield from (*tried, *each(work, sigmas))
 
 
-def point(
-    corpus: Corpus, chain: Chain, grid: Grid, shape: Shape, step_size: float, sigma: float
-) -> Row:
+def point(corpus: Corpus, chain: Chain, grid: Grid, at: tuple[Shape, float, float]) -> Row:
+    """Args: at: Shape, step size and sigma."""
+    shape, step_size, sigma = at
     features, targets = reviews(corpus, shape.words).public
     first = round(HELD_OUT * len(targets))
     held = Records(features[:first], targets[:first])

@@ -43,8 +43,9 @@ def scale_run(result: Row) -> str:
     models = result["settings"]["models"]
     return (
         f"Scale `{result.get('scale', 'run')}` (models: {result['device']}, "
-        f"{sum(seconds.values()):.0f} s; search: {search:.0f} s, possibly elsewhere; batches of "
-        f"{models['chain']['batch']}). Cut against the paper's size: {cut}.{stands}"
+        f"{sum(seconds.values()):.0f} s summed over blocks; search: {search:.0f} s, possibly "
+        f"elsewhere; batches of {models['chain']['batch']}). "
+        f"Cut against the paper's size: {cut}.{stands}"
     )
 
 

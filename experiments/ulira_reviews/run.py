@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from experiments.reviews_lstm.corpus import reviews
-from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of
+from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
 from experiments.ulira_reviews.attacks import Attack, Gaps, attacked, gaps
 from experiments.ulira_reviews.settings import Settings, cut
 from experiments.ulira_reviews.verdicts import verdicts
 from expunge.audit.lower_bound import ceiling
 
-__all__ = ["attack_on", "gaps_of", "machines", "run", "summary"]
+__all__ = ["attack_on", "gaps_of", "run", "summary"]
 
 POINTS = 101  # quantiles kept of each K's confidences
 DELTA = 1e-5
@@ -39,11 +39,9 @@ def run(settings: Settings) -> Row:
     smaller = cut(models, of_each_law=asked, public=public, forget=most)
     print("  cut: " + "; ".join(smaller), file=sys.stderr)
     arms = arms_of(found, [arm for arm, _, _ in settings.cells])
-    sampled = [
-        sampler.sampled(cell_of(found, *one), settings.blocks)
-        for one in settings.cells
-        if one[0] in arms
-    ]
+    sampled = sampler.sampled(
+        [cell_of(found, *one) for one in settings.cells if one[0] in arms], settings.blocks
+    )
     cells, attacks, apart = [], {}, {}
     for one in sampled:
         row, attack = _cell(settings, one)
@@ -53,22 +51,11 @@ def run(settings: Settings) -> Row:
             attacks[key] = attack
             apart[key] = gaps_of(settings, one.rows)
     return {
-        "settings": asdict(settings),
-        "cut": smaller,
-        "stands_for": data.stands_for,
-        "search": found,
-        "seconds": sampler.parts.seconds,
-        "device": machines(sampled),
+        **record(settings, sampler, found, sampled, smaller),
         "ceiling": ceiling(settings.test, delta=DELTA, level=settings.level, method="any test"),
         "cells": cells,
         "verdicts": verdicts(cells, attacks, apart, found, asked),
     }
-
-
-def machines(sampled: list[Sampled]) -> str:
-    """On which blocks were made."""
-    found = sorted({row["device"] for one in sampled for row in one.rows})
-    return ", ".join(found) or "nothing yet"
 
 
 def attack_on(settings: Settings, rows: list[Row], *, control: bool = False) -> Attack:
@@ -121,16 +108,8 @@ def _attacked(
 
 
 def _cell(settings: Settings, sampled: Sampled) -> tuple[Row, Attack | None]:
-    cell, rows = sampled.cell, sampled.rows
-    found: Row = {
-        "arm": cell.arm,
-        "sigma": cell.sigma,
-        "step_size": cell.step_size,
-        "public": cell.public,
-        "forget": cell.forget,
-        "models": sum(row["models"] for row in rows),
-        "blocks_left": sampled.missing,
-    }
+    rows = sampled.rows
+    found = sampled.row("arm", "sigma", "step_size", "public", "forget")
     if found["models"] < LEAST + FEW:
         return found, None
     attack, apart = attack_on(settings, rows), gaps_of(settings, rows)

@@ -39,3 +39,12 @@ def test_where_nothing_may_begin_what_is_missing_is_named_and_what_is_kept_stays
     assert parts.machines == {machine()}
     parts.done()
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_to_ask_for_a_part_that_is_not_there_makes_none(tmp_path):
+    parts = Parts(tmp_path, "settings", CODE)
+    assert parts.kept("part") is None
+    parts.rows("part", lambda: [{"value": 1}])
+    assert parts.kept("part") == [{"value": 1}]
+    assert Parts(tmp_path, "other settings", CODE).kept("part") is None
+    assert Parts(None, "settings", CODE).kept("part") is None

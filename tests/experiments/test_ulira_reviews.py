@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,14 @@ import numpy as np
 import pytest
 import torch
 
+from experiments.parts import machine
 from experiments.reviews_lstm import models as models_module
+from experiments.reviews_lstm import processes as processes_module
 from experiments.reviews_lstm import search as search_module
 from experiments.reviews_lstm import slices
 from experiments.reviews_lstm.corpus import TOY, Corpus, flipped, generated, reviews
 from experiments.reviews_lstm.models import Cell, Shape, problem, steps_of
+from experiments.reviews_lstm.processes import at_once
 from experiments.reviews_lstm.search import Grid, choice, search
 from experiments.reviews_lstm.slices import Sampler, arms_of
 from experiments.ulira_reviews import verdicts as verdicts_module
@@ -38,6 +42,7 @@ SMALL = MODELS["smoke"]
 CELL = Cell("learns", Shape(64, 4, 4), 1.0, 0.01, "with", 10)
 SEARCH = {arm: {"accuracy": a} for arm, a in (("no noise", 0.8), ("learns", 0.7), ("paper", 0.5))}
 K = (1, 5, 10, 15)
+LAWS = "unlearned", "retrained"
 
 
 def laws(gaps, models=75, seed=0):
@@ -319,57 +324,157 @@ def test_models_that_learn_public_reviews_but_not_private_ones_are_not_blamed_on
 
 @pytest.fixture
 def sampler(tmp_path, monkeypatch):
-    """Samplers that share a folder, and the blocks that were computed, each in a tenth second."""
+    """Samplers that share a folder, and the blocks that were computed, each in a tenth second.
+
+    What two processes are sent is run by two threads, which see the fake block."""
     computed = []
 
     def block(_corpus, _chain, cell, number):
         computed.append((cell.forget, number))
         time.sleep(0.1)
-        yield {"models": 1, "number": number, "device": models_module.machine()}
+        return [{"models": 1, "forget": cell.forget, "number": number, "device": machine()}]
 
     monkeypatch.setattr(slices, "block", block)
-    return computed, lambda seconds: Sampler(SMALL, True, seconds, folder=tmp_path)
+    monkeypatch.setattr(slices, "FEW", 0)
+    with ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(slices, "pool", lambda _: pool)
+        yield (
+            computed,
+            lambda seconds, processes=1: Sampler(
+                SMALL, True, seconds, folder=tmp_path, processes=processes
+            ),
+        )
+
+
+BOTH = pytest.mark.parametrize("processes", [1, 2])
 
 
 def test_a_slice_that_is_over_leaves_blocks_and_the_next_goes_on(sampler, capsys):
     computed, made = sampler
-    first = made(0.01).sampled(CELL, 3)
+    (first,) = made(0.01).sampled([CELL], 3)
     assert (len(first.rows), first.missing) == (1, 2)
     assert "2 of 3 blocks left" in capsys.readouterr().err
-    assert made(60.0).sampled(CELL, 3).missing == 0
+    assert made(60.0).sampled([CELL], 3)[0].missing == 0
     assert computed == [(10, 0), (10, 1), (10, 2)]
 
 
-def test_kept_blocks_of_this_machine_tell_how_long_the_next_would_take(sampler, monkeypatch):
+def test_of_two_processes_each_begins_one_block_before_any_tells_how_long_it_takes(sampler):
     computed, made = sampler
-    made(60.0).sampled(CELL, 1)
-    assert made(0.01).sampled(CELL, 2).missing == 1
+    (first,) = made(0.01, 2).sampled([CELL], 5)
+    assert (len(first.rows), first.missing) == (2, 3)
+    assert made(0.01, 2).sampled([CELL], 5)[0].missing == 3
+    (rest,) = made(60.0, 2).sampled([CELL], 5)
+    assert [row["number"] for row in rest.rows] == [0, 1, 2, 3, 4]
+    assert sorted(computed) == [(10, number) for number in range(5)]
+
+
+@BOTH
+def test_kept_blocks_of_this_machine_tell_how_long_the_next_would_take(
+    processes, sampler, monkeypatch
+):
+    computed, made = sampler
+    made(60.0).sampled([replace(CELL, forget=1)], 1)
+    cells = [CELL, replace(CELL, forget=1)]
+    assert [one.missing for one in made(0.01, processes).sampled(cells, 1)] == [1, 0]
     monkeypatch.setattr(slices, "machine", lambda: "another")
-    assert made(0.01).sampled(CELL, 2).missing == 0
+    assert [one.missing for one in made(0.01, processes).sampled(cells, 1)] == [0, 0]
     assert len(computed) == 2
 
 
-def test_a_slice_of_no_time_reports_what_is_kept_and_begins_nothing(sampler, monkeypatch):
+@BOTH
+def test_a_slice_of_no_time_reports_what_is_kept_and_begins_nothing(
+    processes, sampler, monkeypatch
+):
     computed, made = sampler
-    made(60.0).sampled(CELL, 1)
+    made(60.0).sampled([CELL], 1)
     monkeypatch.setenv("EXPUNGE_SLICE", "0")
-    found = made(60.0).sampled(CELL, 3)
+    (found,) = made(60.0, processes).sampled([CELL], 3)
     assert (len(found.rows), found.missing, len(computed)) == (1, 2, 1)
 
 
-def test_a_longer_run_adds_to_the_same_blocks(sampler):
+@BOTH
+def test_a_longer_run_adds_to_the_same_blocks(processes, sampler):
     computed, made = sampler
-    made(60.0).sampled(CELL, 2)
-    found = made(60.0).sampled(replace(CELL, arm="another name"), 4)
+    made(60.0, processes).sampled([CELL], 2)
+    (found,) = made(60.0, processes).sampled([replace(CELL, arm="another name")], 4)
     assert [row["number"] for row in found.rows] == [0, 1, 2, 3]
     assert len(computed) == 4
 
 
-def test_another_sigma_or_forget_set_finds_no_block_of_this_one(sampler):
+@BOTH
+def test_another_sigma_or_forget_set_finds_no_block_of_this_one(processes, sampler):
     computed, made = sampler
-    for cell in (CELL, replace(CELL, sigma=0.1), replace(CELL, forget=1)):
-        made(60.0).sampled(cell, 1)
+    made(60.0, processes).sampled([CELL, replace(CELL, sigma=0.1), replace(CELL, forget=1)], 1)
     assert len(computed) == 3
+
+
+def test_a_block_is_kept_as_it_ends_whatever_becomes_of_the_other_process(sampler, monkeypatch):
+    computed, made = sampler
+    well = slices.block
+
+    def stopped(corpus, chain, cell, number):
+        if number == 0:
+            time.sleep(0.3)
+            raise MemoryError
+        return well(corpus, chain, cell, number)
+
+    monkeypatch.setattr(slices, "block", stopped)
+    with pytest.raises(MemoryError):
+        made(60.0, 2).sampled([CELL], 2)
+    monkeypatch.setattr(slices, "block", well)
+    (found,) = made(60.0, 2).sampled([CELL], 2)
+    assert [row["number"] for row in found.rows] == [0, 1]
+    assert computed == [(10, 1), (10, 0)]
+
+
+def test_times_stand_in_the_order_of_the_cells_whichever_ended_first(sampler, monkeypatch):
+    _, made = sampler
+    well = slices.block
+
+    def slow_first(corpus, chain, cell, number):
+        time.sleep(0.2 * (cell == CELL))
+        return well(corpus, chain, cell, number)
+
+    monkeypatch.setattr(slices, "block", slow_first)
+    one = made(60.0, 2)
+    found = one.sampled([CELL, replace(CELL, forget=1)], 1)
+    assert list(one.parts.seconds) == [f"{each.cell.name}-block0" for each in found]
+    assert [each.rows[0]["forget"] for each in found] == [10, 1]
+
+
+def test_two_processes_find_what_one_finds(monkeypatch):
+    """Rounding may differ with the number of threads. A block under another's seed is elsewhere:
+    no two of the four are alike."""
+    monkeypatch.setattr(slices, "FEW", 0)
+    cells = [replace(CELL, public=public) for public in ("without", "with")]
+    alone, spread = (
+        Sampler(SMALL, False, 600.0, processes=processes).sampled(cells, 2) for processes in (1, 2)
+    )
+    numbers = [
+        np.array([row[law]["scores"] for one in found for row in one.rows for law in LAWS])
+        for found in (alone, spread)
+    ]
+    np.testing.assert_allclose(numbers[1], numbers[0], rtol=1e-3, atol=1e-5)
+    first = numbers[0][:, -1, 0]
+    assert np.diff(np.sort(first)).min() > 1e-3 * np.abs(first).max()
+
+
+def test_a_search_in_two_processes_tries_the_same_points(monkeypatch):
+    monkeypatch.setattr(slices, "FEW", 0)
+    grid = replace(SMALL.grid, shapes=(CELL.shape, Shape(64, 4, 8)), step_sizes=(0.5, 1.0))
+    found = [
+        Sampler(replace(SMALL, grid=grid), False, 60.0, processes=processes).chosen()
+        for processes in (1, 2)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]["tried"]) == grid.points == 8
+
+
+def test_on_cuda_one_process_has_the_device(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    assert at_once() == (1 if torch.cuda.is_available() else 8)
+    monkeypatch.setattr(processes_module, "device", lambda: "cuda")
+    assert at_once() == 1
 
 
 def test_cells_and_blocks_share_no_randomness(monkeypatch):
@@ -382,7 +487,7 @@ def test_cells_and_blocks_share_no_randomness(monkeypatch):
     monkeypatch.setattr(models_module, "sample_ensemble", stopped)
     for cell, number in ((CELL, 0), (CELL, 1), (replace(CELL, public="without"), 0)):
         with pytest.raises(KeyboardInterrupt):
-            list(models_module.block(SMALL.corpus, SMALL.chain, cell, number))
+            models_module.block(SMALL.corpus, SMALL.chain, cell, number)
     assert len(set(seeds)) == 3
 
 
