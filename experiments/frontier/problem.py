@@ -14,7 +14,7 @@ import torch
 from experiments.datasets import Digits
 from expunge.losses import Logistic, Softmax
 from expunge.losses.objective import Objective
-from expunge.unlearning.solver import Preconditioner, solve
+from expunge.unlearning.solver import solve
 
 __all__ = ["Division", "Problem", "division", "public_minimiser", "summary"]
 
@@ -94,8 +94,7 @@ def public_minimiser(problem: Problem, public: int, ridge: float) -> np.ndarray:
     rows, labels = problem.rows[:public], problem.labels[:public]
     objective = Objective(loss, torch.from_numpy(rows), torch.from_numpy(labels))
     start = torch.zeros(*objective.shape, dtype=torch.float64)
-    preconditioner = Preconditioner.of(objective)
-    return solve(objective, start, tolerance=1e-8, preconditioner=preconditioner).numpy()
+    return solve(objective, start, tolerance=1e-8, gram=objective.gram()).numpy()
 
 
 def summary(accuracies: np.ndarray, *, noisy: bool = True) -> dict[str, float | int | None]:

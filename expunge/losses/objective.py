@@ -3,22 +3,39 @@
     F(theta) = (1/nbar) sum_i loss(theta x_i, y_i) + (l2/2) ||theta - center||^2
 
 Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores. Values
-and gradients are float64; Hessian products and Gram matrices, which only steer solvers, are as
-precise as the rows. Rows may lie on any device; theta and what is returned stay where theta is.
+and gradients are float64; Hessian products and Gram matrices, which only steer solvers, are
+coarser. Rows may lie on any device; theta and what is returned stay where theta is.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from expunge.losses.linear import LinearLoss
 
-__all__ = ["Objective", "gradient_rounding"]
+__all__ = ["Gram", "Objective", "gradient_rounding"]
 
 CHUNK = 512
+SAMPLE = 2048  # rows of a Gram matrix, at least where there are as many
+STEPS = 2.0**16  # of a coordinate from 0 to the row norm, in a Gram matrix
 UNIT = 2.0**-53
+
+
+class Gram(NamedTuple):
+    """Sum of q q' over some rows, q = round(x STEPS / B): whole numbers below 2^53.
+
+    So it is exact in any order, and what is left after subtracting rows is, to the last bit, the
+    sum over the others.
+    """
+
+    total: Tensor  # (features, features)
+    rows: int
+
+    def without(self, gone: "Gram") -> "Gram":
+        return Gram(self.total - gone.total, self.rows - gone.rows)
 
 
 @dataclass(frozen=True)
@@ -102,17 +119,44 @@ class Objective:
 
         return product
 
-    def gram(self, most_rows: int = 8192) -> Tensor:
-        """Mean of x x' over evenly spread chunks of rows, in the rows' own precision."""
-        features = self.features.shape[1]
-        seen, device = 0, self.features.device
-        total = torch.zeros(features, features, dtype=torch.float64, device=device)
-        every = max(1, self.rows // most_rows)
-        for i, (rows, _) in enumerate(self.chunks()):
-            if i % every == 0:
-                total += rows.T @ rows
-                seen += len(rows)
-        return total.cpu() / max(seen, 1)
+    @property
+    def sampled(self) -> Tensor:
+        """(rows,) those that count in a Gram matrix by their place among all, absent ones too."""
+        rows = len(self.features)
+        return torch.arange(rows) % self._every(rows) == 0
+
+    def gram(self, among: Tensor | None = None) -> Gram:
+        """Of rows spread evenly over those present, as if the absent ones never were.
+
+        Args:
+            among: (rows,) take the `sampled` ones of these instead.
+        """
+        if among is not None:
+            places = (self.sampled & among.cpu()).nonzero()[:, 0]
+        elif self.keep is None:
+            places = torch.arange(0, self.rows, self._every(self.rows))
+        else:
+            places = self.keep.nonzero()[:, 0].cpu()[:: self._every(self.rows)]
+        device, width = self.features.device, self.features.shape[1]
+        total = torch.zeros(width, width, dtype=torch.float64, device=device)
+        for part in places.to(device).split(CHUNK):
+            whole = (self.features[part].double() * (STEPS / self.loss.row_norm)).round()
+            total += whole.T @ whole
+        return Gram(total.cpu(), len(places))
+
+    def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
+        """g -> g (curvature G + l2 I)^-1, row by row; G the mean of x x' by `gram`."""
+        share = curvature * (self.loss.row_norm / STEPS) ** 2 / max(1, gram.rows)
+        matrix = share * gram.total
+        matrix.diagonal().add_(self.loss.l2)
+        factor, failed = torch.linalg.cholesky_ex(matrix)
+        if failed or not bool(factor.isfinite().all()):
+            return lambda gradient: gradient
+        return lambda gradient: torch.cholesky_solve(gradient.T, factor).T
+
+    def _every(self, rows: int) -> int:
+        """A Gram matrix takes one row in so many."""
+        return max(1, rows // max(SAMPLE, 4 * self.features.shape[1]))
 
     def _offset(self, theta: Tensor) -> Tensor:
         return theta if self.center is None else theta - self.center

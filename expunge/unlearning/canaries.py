@@ -27,7 +27,7 @@ from expunge.sampling.chain import Regime
 from expunge.unlearning.job import Job
 from expunge.unlearning.langevin import Langevin, setting_of
 from expunge.unlearning.residual import Residual
-from expunge.unlearning.solver import Preconditioner, solve
+from expunge.unlearning.solver import solve
 
 __all__ = ["WorstDescent", "accepted_extremes"]
 
@@ -38,10 +38,7 @@ def accepted_extremes(job: Job, strategy: Residual) -> tuple[Tensor, Tensor]:
     """Two points of the retained objective, as far apart as its check allows along a flat line."""
     objective = job.objective
     center = solve(
-        objective,
-        job.beginning,
-        tolerance=strategy.tolerance / 100,
-        preconditioner=Preconditioner.of(objective),
+        objective, job.beginning, tolerance=strategy.tolerance / 100, gram=objective.gram()
     )
     direction = _flattest(job, center)
     ends = []

@@ -5,13 +5,15 @@ placebo bought nothing.
 
     langevin, noise_first   the request's own steps and noise, from `job.beginning`
     residual                the solver from `job.beginning`, stopped when a warm start's nominal
-                            budget is spent, which pays for one Gram matrix too, as a request does
+                            budget is spent; the Gram matrix is, to the last bit, that of the
+                            records left, so it may be carried over here as it is by a request
     retrain                 itself: it carries nothing over
 
 Budgets are functions of counts and settings alone: how long a solver really took depends on what
 is forgotten. A warm start takes WARM_PASSES over the rows at a ridge of B^2/1000, and, as measured
 down to B^2/10^6, twice as many for every tenth of it. Costs are in FLOPs of matrix products: a
-pass over n rows of d features and k outputs, there and back, is 4 n d k.
+pass over n rows of d features and k outputs, there and back and through the preconditioner, is
+4 (n + d) d k. A request also takes its rows out of the Gram matrix and factors it.
 """
 
 import math
@@ -21,16 +23,14 @@ from dataclasses import dataclass, field, replace
 from torch import Tensor
 
 from expunge.accounting.strategies import WARM_PASSES
-from expunge.losses.objective import Objective
+from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.retrain import Retrain
-from expunge.unlearning.solver import NotConverged, Preconditioner, solve
+from expunge.unlearning.solver import NotConverged, solve
 
 __all__ = ["Meter", "Spent", "metered", "nominal_cost", "placebo", "within_budget"]
-
-EIGENVALUES = 10  # products of d x d matrices that an eigendecomposition costs, about
 
 
 @dataclass
@@ -91,9 +91,21 @@ class MeteredObjective(Objective):
 
         return counted
 
-    def gram(self, most_rows: int = 8192) -> Tensor:
-        self.meter.charge(_gram_cost(self.rows, self.shape[1], most_rows))
-        return super().gram(most_rows)
+    def gram(self, among: Tensor | None = None) -> Gram:
+        found = super().gram(among)
+        self.meter.charge(2.0 * found.rows * self.shape[1] ** 2)
+        return found
+
+    def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
+        outputs, features = self.shape
+        self.meter.charge(features**3 / 3)
+        inverse = super().approximate_inverse(gram, curvature)
+
+        def counted(gradient: Tensor) -> Tensor:
+            self.meter.charge(4.0 * features**2 * outputs)
+            return inverse(gradient)
+
+        return counted
 
 
 @dataclass(frozen=True)
@@ -127,10 +139,10 @@ def nominal_cost(job: Job) -> float:
 def within_budget(job: Job, *, tolerance: float, passes: float) -> Tensor:
     """Where the solver stands, from `job.beginning`, when so many passes are spent."""
     counted, meter = metered(job, _cost(job, passes))
-    objective = counted.objective
     try:
-        preconditioner = Preconditioner.of(objective)
-        return solve(objective, job.beginning, tolerance=tolerance, preconditioner=preconditioner)
+        meter.charge(_taken_out(job))
+        gram = job.objective.gram()  # as if carried over
+        return solve(counted.objective, job.beginning, tolerance=tolerance, gram=gram)
     except (Spent, NotConverged):
         return job.beginning if meter.best is None else meter.best
 
@@ -154,15 +166,18 @@ def _cost(job: Job, passes: float) -> float:
     """Of passes over the rows present and of one preconditioner."""
     objective = job.objective
     outputs, features = objective.shape
-    return passes * 4.0 * objective.rows * outputs * features + _gram_cost(objective.rows, features)
+    one = 4.0 * (objective.rows + features) * outputs * features
+    return passes * one + _taken_out(job) + features**3 / 3
+
+
+def _taken_out(job: Job) -> float:
+    """Of taking a request's rows out of the Gram matrix; as many of them as of all are sampled."""
+    objective, last = job.objective, int(job.left.max())
+    gone = int((job.left == last).sum()) if last else 0
+    share = float(objective.sampled.double().mean())
+    return 2.0 * share * gone * objective.shape[1] ** 2
 
 
 def _warm_passes(job: Job) -> float:
     flatter = job.loss.row_norm**2 / (1000 * job.loss.l2)
     return WARM_PASSES * max(1.0, flatter ** math.log10(2))
-
-
-def _gram_cost(rows: int, features: int, most_rows: int = 8192) -> float:
-    """Of the preconditioner: the rows' Gram matrix and its eigenvectors."""
-    seen = rows / max(1, rows // most_rows)
-    return 2.0 * seen * features**2 + EIGENVALUES * 2.0 * features**3

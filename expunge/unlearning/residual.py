@@ -23,8 +23,9 @@ from expunge.accounting.history import History, Phase
 from expunge.core import release
 from expunge.core.randomness import normal_source
 from expunge.losses.linear import LinearLoss
+from expunge.losses.objective import Gram
 from expunge.unlearning.job import Job, NoCertificate, Outcome
-from expunge.unlearning.solver import Preconditioner, solve
+from expunge.unlearning.solver import solve
 
 __all__ = ["Residual", "solution_norm"]
 
@@ -45,22 +46,16 @@ class Residual:
     def fit(self, job: Job) -> Outcome:
         """The minimiser itself, without noise."""
         objective = job.objective
-        preconditioner = Preconditioner.of(objective)
-        theta = solve(
-            objective, job.beginning, tolerance=self.tolerance / 2, preconditioner=preconditioner
-        )
-        return Outcome(theta, None, None, secret={"theta": theta, **_stored(preconditioner)})
+        gram = objective.gram()
+        theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
+        known = _secret(theta, gram) if bool(job.keep.all()) else {"theta": theta}
+        return Outcome(theta, None, None, secret=known)
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
         """The retained objective's minimiser, warm-started, plus one exact draw."""
         objective, loss = job.objective, job.loss
-        preconditioner = Preconditioner(before.secret["values"], before.secret["vectors"])
-        theta = solve(
-            objective,
-            before.secret["theta"],
-            tolerance=self.tolerance / 2,
-            preconditioner=preconditioner,
-        )
+        gram = _gram_left(job, before)
+        theta = solve(objective, before.secret["theta"], tolerance=self.tolerance / 2, gram=gram)
         noise_std, grid = self.noise(job)
         residual = float(objective.gradient(theta).norm())
         if not (
@@ -74,7 +69,6 @@ class Residual:
                 job.seed, f"request {int(job.left.max())}"
             )(theta)
         assumptions, history = self.record(job, noise_std, grid)
-        refreshed = Preconditioner.of(objective)  # the old one knew the forgotten rows
         return Outcome(
             released,
             assumptions,
@@ -85,11 +79,11 @@ class Residual:
                 "is twice (tolerance + rounding)/ridge, checked in float64 at the noised point",
                 "this model only; r successive ones seen together have sqrt(r) times its mu",
                 "retained as secret state: the un-noised solution and the rows' Gram matrix, "
-                "computed without the forgotten records",
+                "to the last bit that of the records without the forgotten ones",
             ),
             comparator="retraining by the same rule on the records without any forgotten one: "
             "any solver to the same gradient norm, then one draw of the same noise",
-            secret={"theta": theta, **_stored(refreshed)},
+            secret=_secret(theta, gram),
         )
 
     def distance(self, job: Job) -> float:
@@ -149,5 +143,18 @@ def solution_norm(loss: LinearLoss, center: Tensor | None = None) -> float:
     return (reach + distance) * 1.01 + 1e-6
 
 
-def _stored(preconditioner: Preconditioner) -> dict[str, Tensor]:
-    return {"values": preconditioner.values, "vectors": preconditioner.vectors}
+def _gram_left(job: Job, before: Outcome) -> Gram:
+    """Of the rows still there: the kept one less the request's rows, or a new one."""
+    objective = job.objective
+    if "gram" in before.secret:
+        kept = Gram(before.secret["gram"], int(before.secret["gram_rows"]))
+        left = kept.without(objective.gram(job.left == job.left.max()))
+        fits = left.rows == int((objective.sampled & job.keep).sum())
+        if fits and bool(left.total.isfinite().all()):
+            return left
+    return objective.gram(job.keep)
+
+
+def _secret(theta: Tensor, gram: Gram) -> dict[str, Tensor]:
+    rows = torch.tensor([gram.rows], dtype=torch.float64)
+    return {"gram": gram.total, "gram_rows": rows, "theta": theta}

@@ -1,14 +1,14 @@
 """Minimise a strongly convex objective until its gradient is provably small.
 
-Newton's method with SciPy's conjugate gradients, preconditioned by (kappa G + l2 I)^-1, G the rows'
-Gram matrix and kappa the curvature's share. It goes by the gradient's norm alone, because function
-values resolve nothing near the end. If it does not reach the tolerance, L-BFGS takes over from the
-best point. Which solver ran, and for how long, is the operator's business alone (THEORY 5.1 d).
+Newton's method with SciPy's conjugate gradients, preconditioned by (kappa G + l2 I)^-1, G the Gram
+matrix of a sample of the rows and kappa the curvature's share. It goes by the gradient's norm
+alone, because function values resolve nothing near the end. If it does not reach the tolerance,
+L-BFGS takes over from the best point. Which solver ran, and for how long, is the operator's
+business alone (THEORY 5.1 d).
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,9 +16,9 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from torch import Tensor
 
-from expunge.losses.objective import Objective
+from expunge.losses.objective import Gram, Objective
 
-__all__ = ["NotConverged", "Preconditioner", "solve"]
+__all__ = ["NotConverged", "solve"]
 
 NEWTON_STEPS = 40
 INNER_STEPS = 60
@@ -28,39 +28,25 @@ class NotConverged(RuntimeError):
     """No solver reached the tolerance."""
 
 
-@dataclass(frozen=True)
-class Preconditioner:
-    """Eigenvectors of the Gram matrix; secret, because the rows are."""
-
-    values: Tensor  # (features,)
-    vectors: Tensor  # (features, features)
-
-    @classmethod
-    def of(cls, objective: Objective) -> "Preconditioner":
-        return cls(*torch.linalg.eigh(objective.gram()))
-
-    def inverse(self, curvature: float, l2: float) -> Callable[[Tensor], Tensor]:
-        """g -> g (curvature G + l2 I)^-1, row by row."""
-        scale = 1 / (curvature * self.values.clamp_min(0) + l2)
-        return lambda gradient: (gradient @ self.vectors * scale) @ self.vectors.T
-
-
 def solve(
     objective: Objective,
     start: Tensor,
     *,
     tolerance: float,
-    preconditioner: Preconditioner | None = None,
+    gram: Gram | None = None,
 ) -> Tensor:
     """A theta with ||gradient|| <= tolerance, as computed in float64.
+
+    Args:
+        gram: For the preconditioner; None for none. Secret, because the rows are.
 
     Raises:
         NotConverged: no solver got there.
     """
     apply = (
         (lambda g: g)
-        if preconditioner is None
-        else preconditioner.inverse(_mean_curvature(objective, start), objective.loss.l2)
+        if gram is None
+        else objective.approximate_inverse(gram, _mean_curvature(objective, start))
     )
     theta, norm = _newton(objective, start, tolerance, apply)
     if norm > tolerance:
@@ -80,8 +66,8 @@ def _newton(
     for _ in range(NEWTON_STEPS):
         if norm <= tolerance or not math.isfinite(norm):
             break
-        # Forcing term: quadratic, and no more digits than the tolerance needs.
-        inner = max(min(0.1, norm), 0.3 * tolerance / norm)
+        # Forcing term: superlinear, and no more digits than the tolerance needs.
+        inner = max(min(0.1, math.sqrt(norm)), min(0.5, 0.5 * tolerance / norm))
         direction = _newton_direction(objective, theta, gradient, inner, apply)
         moved, new_gradient = _line_search(objective, theta, norm, direction)
         reached = float(new_gradient.norm())

@@ -5,7 +5,7 @@ import torch
 
 from expunge.losses.objective import Objective
 from expunge.losses.softmax import Softmax
-from expunge.unlearning.solver import Preconditioner, solve
+from expunge.unlearning.solver import solve
 
 
 @pytest.mark.gpu
@@ -20,8 +20,7 @@ def test_the_minimiser_does_not_depend_on_the_device():
     for device in ("cpu", "cuda"):
         objective = Objective(loss, rows.to(device), labels.to(device), keep)
         start = torch.zeros(*objective.shape, dtype=torch.float64)
-        preconditioner = Preconditioner.of(objective)
-        theta = solve(objective, start, tolerance=tolerance, preconditioner=preconditioner)
+        theta = solve(objective, start, tolerance=tolerance, gram=objective.gram())
         assert theta.device.type == "cpu"
         assert float(objective.gradient(theta).norm()) <= tolerance
         found.append(theta)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -7,6 +8,7 @@ import torch
 
 from expunge.accounting.bounds import shift
 from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses import objective as objective_module
 from expunge.losses.objective import gradient_rounding
 from expunge.unlearning import residual as residual_module
 from expunge.unlearning.job import NoCertificate
@@ -92,13 +94,38 @@ def test_the_secret_state_after_a_request_knows_the_retained_rows_only():
     job = job_of()
     after = without(job, [45, 70])
     outcome = forgotten(job)
-    vectors, values = outcome.secret["vectors"], outcome.secret["values"]
-    rows = after.features[after.keep]
-    torch.testing.assert_close(
-        vectors @ values.diag() @ vectors.T, rows.T @ rows / 98, rtol=1e-12, atol=1e-14
-    )
-    assert set(outcome.secret) == {"theta", "vectors", "values"}
+    left = after.objective.gram()
+    assert torch.equal(outcome.secret["gram"], left.total)
+    assert int(outcome.secret["gram_rows"]) == left.rows == 98
+    assert set(outcome.secret) == {"theta", "gram", "gram_rows"}
     assert any("retained as secret state" in line for line in outcome.declared)
+
+
+def test_requests_in_a_row_leave_the_gram_matrix_of_what_is_left(monkeypatch):
+    """Of a sample, one row in three; rows that are gone are zeroed, as an operator does."""
+    monkeypatch.setattr(objective_module, "SAMPLE", 33)
+    job, strategy = job_of(), Residual()
+    outcome = strategy.fit(job)
+    for gone in ([45, 70], [46, 72, 90]):
+        job = without(job, gone)
+        outcome = strategy.forget(job, outcome)
+        job.features[gone] = 0
+    fresh = job.objective.gram(job.keep)
+    assert 0 < fresh.rows < 40
+    assert int(outcome.secret["gram_rows"]) == fresh.rows
+    assert torch.equal(outcome.secret["gram"], fresh.total)
+
+
+@pytest.mark.parametrize("spoilt", ["missing", "of other rows"])
+def test_a_gram_matrix_that_does_not_fit_the_rows_is_made_anew(spoilt):
+    job, strategy = job_of(), Residual()
+    before = strategy.fit(job)
+    known = {"theta": before.theta}
+    if spoilt == "of other rows":
+        known |= {"gram": before.secret["gram"], "gram_rows": torch.tensor(50)}
+    after = without(job, [45, 70])
+    outcome = strategy.forget(after, replace(before, secret=known))
+    assert torch.equal(outcome.secret["gram"], after.objective.gram().total)
 
 
 def test_the_secret_state_does_not_depend_on_what_the_forgotten_rows_held():
@@ -109,8 +136,7 @@ def test_the_secret_state_does_not_depend_on_what_the_forgotten_rows_held():
         job.features[[45, 70]] = value
         states.append(forgotten(job))
     one, other = states
-    assert torch.equal(one.secret["values"], other.secret["values"])
-    assert torch.equal(one.secret["vectors"], other.secret["vectors"])
+    assert torch.equal(one.secret["gram"], other.secret["gram"])
     gap = float((one.secret["theta"] - other.secret["theta"]).norm())
     assert gap <= one.assumptions.initial_distance
     assert one.history == other.history

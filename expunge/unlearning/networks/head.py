@@ -37,7 +37,7 @@ from expunge.unlearning.residual import Residual
 __all__ = ["Head"]
 
 FEATURES = f"{ROWS}features"
-CARRIED = ("theta", "values", "vectors")  # residual's own secrets
+CARRIED = ("theta", "gram", "gram_rows")  # residual's own secrets
 KEPT = (FEATURES, "scale", "center")
 PUBLIC_PASSES = 100
 
@@ -48,7 +48,8 @@ class Head:
     l2: The ridge, on every coordinate, for features divided by B. Must not depend on the data.
     row_norm: B; "public" takes it from the public records' features.
     target_norm: Y of a regression; "public" takes the largest public target.
-    tolerance: Of the gradient norm, as for `Residual`.
+    tolerance: Of the gradient norm, as for `Residual`; None takes l2/1000, and the noise is then
+        0.002/mu in every coordinate, whatever the ridge.
     one_by_one: Records go through the backbone alone, not in batches: slower, and needed where a
         batch moves the last bits of its records' features.
     """
@@ -56,17 +57,22 @@ class Head:
     l2: float = 1e-4
     row_norm: float | Literal["public"] = "public"
     target_norm: float | Literal["public"] = "public"
-    tolerance: float = 1e-8
+    tolerance: float | None = None
     one_by_one: bool = False
     name = "head"
 
     def __post_init__(self) -> None:
-        numbers = {"l2": self.l2, "tolerance": self.tolerance}
+        numbers = {"l2": self.l2}
+        numbers |= {} if self.tolerance is None else {"tolerance": self.tolerance}
         numbers |= {"row_norm": self.row_norm} if self.row_norm != "public" else {}
         numbers |= {"target_norm": self.target_norm} if self.target_norm != "public" else {}
         for name, value in numbers.items():
             if not 0 < value < np.inf:
                 raise ValueError(f"{name}: {value!r} must be positive")
+
+    @property
+    def residual(self) -> Residual:
+        return Residual(self.l2 / 1000 if self.tolerance is None else self.tolerance)
 
     @property
     def observers(self) -> tuple[Observer, ...]:
@@ -86,7 +92,7 @@ class Head:
         convex = self._convex(job, features)
         center = _public_center(convex)
         counted, meter = metered(replace(convex, center=center))
-        found = Residual(self.tolerance).fit(counted)
+        found = self.residual.fit(counted)
         flops = meter.flops + len(features) * forward_flops(job.module, job.inputs)
         public = {FEATURES: features, "scale": torch.tensor(scale).double(), "center": center}
         return self._outcome(job, found, public, flops)
@@ -94,10 +100,8 @@ class Head:
     def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
         kept = {name: before.secret[name] for name in KEPT}
         counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
-        carried = {name: before.secret[name] for name in CARRIED}
-        found = Residual(self.tolerance).forget(
-            counted, Outcome(carried["theta"], None, None, secret=carried)
-        )
+        carried = {name: before.secret[name] for name in CARRIED if name in before.secret}
+        found = self.residual.forget(counted, Outcome(carried["theta"], None, None, secret=carried))
         return self._outcome(job, found, kept, meter.flops)
 
     def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
@@ -105,7 +109,7 @@ class Head:
         kept = {name: before.secret[name] for name in KEPT}
         convex = self._convex(job, kept[FEATURES], kept["center"])
         nothing = Outcome(kept["center"], None, None)
-        found = placebo(Residual(self.tolerance), convex, nothing)
+        found = placebo(self.residual, convex, nothing)
         return self._outcome(job, found, kept, self.cost(job))
 
     def cost(self, job: NetworkJob) -> float:
@@ -113,7 +117,7 @@ class Head:
 
     def noise_std(self, job: NetworkJob) -> float:
         """Of the release, before the public head's share in the rounding: what a plan can say."""
-        return Residual(self.tolerance).noise(self._unfilled(job))[0]
+        return self.residual.noise(self._unfilled(job))[0]
 
     def _unfilled(self, job: NetworkJob) -> Job:
         """The convex problem's sizes, without its rows."""
