@@ -33,9 +33,10 @@ class Gram(NamedTuple):
 
     total: Tensor  # (features, features)
     rows: int
+    places: int  # sum of their places in the table: with `rows`, tells one set from another
 
     def without(self, gone: "Gram") -> "Gram":
-        return Gram(self.total - gone.total, self.rows - gone.rows)
+        return Gram(self.total - gone.total, self.rows - gone.rows, self.places - gone.places)
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,11 @@ class Objective:
         rows = len(self.features)
         return torch.arange(rows) % self._every(rows) == 0
 
+    @property
+    def gram_rule(self) -> list[float]:
+        """What Gram matrices of this table must have in common to be subtracted."""
+        return [float(self._every(len(self.features))), STEPS, self.loss.row_norm]
+
     def gram(self, among: Tensor | None = None) -> Gram:
         """Of rows spread evenly over those present, as if the absent ones never were.
 
@@ -139,10 +145,11 @@ class Objective:
             places = self.keep.nonzero()[:, 0].cpu()[:: self._every(self.rows)]
         device, width = self.features.device, self.features.shape[1]
         total = torch.zeros(width, width, dtype=torch.float64, device=device)
+        unit = self.loss.row_norm / STEPS or 1.0  # rows of norm 0 are whole anyway
         for part in places.to(device).split(CHUNK):
-            whole = (self.features[part].double() * (STEPS / self.loss.row_norm)).round()
+            whole = (self.features[part].double() / unit).round()
             total += whole.T @ whole
-        return Gram(total.cpu(), len(places))
+        return Gram(total.cpu(), len(places), int(places.sum()))
 
     def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
         """g -> g (curvature G + l2 I)^-1, row by row; G the mean of x x' by `gram`."""

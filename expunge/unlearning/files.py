@@ -2,7 +2,7 @@
 
     estimator.json          parameters, labels, ids, history, certificate, names of the other two
     model-N.safetensors     what may leave the house: theta
-    secret-N.safetensors    what may not: records, un-noised solutions
+    secret-N.safetensors    what may not: records, un-noised solutions, Gram matrices
 
 Tensors are written under fresh names, then estimator.json is replaced in one step: a reader finds
 the old estimator or the new one, whole. The files of the old one are deleted last.

@@ -26,7 +26,8 @@ class NoCertificate(RuntimeError):
 @dataclass(frozen=True)
 class Job:
     """Args:
-    features, targets: All rows, public ones first; rows of forgotten records are zeroed.
+    features, targets: All rows, public ones first; rows of records that earlier requests forgot
+        are zeroed, those of the last request not yet.
     keep: (rows,) which are still there.
     left: (rows,) the request, counted from 1, at which a record left; 0 for those still there.
     keys: (rows,) 64-bit keys of the records' ids, for batches.

@@ -141,7 +141,7 @@ def within_budget(job: Job, *, tolerance: float, passes: float) -> Tensor:
     counted, meter = metered(job, _cost(job, passes))
     try:
         meter.charge(_taken_out(job))
-        gram = job.objective.gram()  # as if carried over
+        gram = job.objective.gram(job.keep)  # as if carried over
         return solve(counted.objective, job.beginning, tolerance=tolerance, gram=gram)
     except (Spent, NotConverged):
         return job.beginning if meter.best is None else meter.best

@@ -23,7 +23,7 @@ from expunge.accounting.history import History, Phase
 from expunge.core import release
 from expunge.core.randomness import normal_source
 from expunge.losses.linear import LinearLoss
-from expunge.losses.objective import Gram
+from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.solver import solve
 
@@ -48,7 +48,8 @@ class Residual:
         objective = job.objective
         gram = objective.gram()
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
-        known = _secret(theta, gram) if bool(job.keep.all()) else {"theta": theta}
+        whole = bool(job.keep.all())  # else the sample is not by place in the table
+        known = _secret(objective, theta, gram) if whole else {"theta": theta}
         return Outcome(theta, None, None, secret=known)
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
@@ -83,7 +84,7 @@ class Residual:
             ),
             comparator="retraining by the same rule on the records without any forgotten one: "
             "any solver to the same gradient norm, then one draw of the same noise",
-            secret=_secret(theta, gram),
+            secret=_secret(objective, theta, gram),
         )
 
     def distance(self, job: Job) -> float:
@@ -144,17 +145,25 @@ def solution_norm(loss: LinearLoss, center: Tensor | None = None) -> float:
 
 
 def _gram_left(job: Job, before: Outcome) -> Gram:
-    """Of the rows still there: the kept one less the request's rows, or a new one."""
-    objective = job.objective
-    if "gram" in before.secret:
-        kept = Gram(before.secret["gram"], int(before.secret["gram_rows"]))
-        left = kept.without(objective.gram(job.left == job.left.max()))
-        fits = left.rows == int((objective.sampled & job.keep).sum())
-        if fits and bool(left.total.isfinite().all()):
+    """Of the rows still there: the kept one less the request's rows.
+
+    A new one where none was kept, by another rule or of other rows, or where the request's rows
+    are blank already: what would then be left is not the others' sum.
+    """
+    objective, gone = job.objective, job.left == job.left.max()
+    blank = bool((objective.features[gone] == 0).all(1).any())
+    if "gram_of" in before.secret and not blank:
+        rows, places, *rule = before.secret["gram_of"].tolist()
+        kept = Gram(before.secret["gram"], int(rows), int(places))
+        left = kept.without(objective.gram(gone))
+        there = (objective.sampled & job.keep).nonzero()
+        of_these = (left.rows, left.places) == (len(there), int(there.sum()))
+        if of_these and rule == objective.gram_rule and bool(left.total.isfinite().all()):
             return left
     return objective.gram(job.keep)
 
 
-def _secret(theta: Tensor, gram: Gram) -> dict[str, Tensor]:
-    rows = torch.tensor([gram.rows], dtype=torch.float64)
-    return {"gram": gram.total, "gram_rows": rows, "theta": theta}
+def _secret(objective: Objective, theta: Tensor, gram: Gram) -> dict[str, Tensor]:
+    known = [gram.rows, gram.places, *objective.gram_rule]
+    gram_of = torch.tensor(known, dtype=torch.float64)
+    return {"gram": gram.total, "gram_of": gram_of, "theta": theta}

@@ -201,6 +201,17 @@ def test_subtracting_rows_from_a_gram_matrix_leaves_no_trace_of_them(loss):
     assert not torch.equal(careless, features[~gone].T @ features[~gone])
 
 
+def test_sums_are_those_of_whole_numbers_at_the_most_rows_there_can_be():
+    rows = 2 * module.SAMPLE - 1
+    features = torch.rand(rows, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    features /= features.norm(dim=1, keepdim=True)
+    gram = Objective(Logistic(0.1), features, torch.zeros(rows)).gram()
+    assert gram.rows == rows
+    whole = [[round(x * module.STEPS) for x in row] for row in features.tolist()]
+    expected = [[sum(q[i] * q[j] for q in whole) for j in range(5)] for i in range(5)]
+    assert [[int(x) for x in row] for row in gram.total.tolist()] == expected
+
+
 def test_a_gram_matrix_samples_many_rows_and_forgets_that_absent_ones_were_there(loss, monkeypatch):
     monkeypatch.setattr(module, "SAMPLE", 5)
     features, targets = data(loss, 200)

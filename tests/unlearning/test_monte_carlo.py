@@ -181,8 +181,8 @@ def opposite_ends(monkeypatch, strategy):
     honest = residual_module.solve
     for sign in (1, -1):
 
-        def lying(objective, start, *, tolerance, preconditioner, sign=sign):
-            theta = honest(objective, start, tolerance=1e-14, preconditioner=preconditioner)
+        def lying(objective, start, *, tolerance, gram, sign=sign):
+            theta = honest(objective, start, tolerance=1e-14, gram=gram)
             theta[0, 0] += sign * strategy.tolerance * (1 - 1e-4) / objective.loss.l2
             return theta
 

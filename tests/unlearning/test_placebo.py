@@ -116,6 +116,12 @@ def test_nominal_costs_depend_on_counts_and_settings_alone():
     assert nominal_cost(flatter) - gram == pytest.approx(4 * WARM_PASSES * through)
 
 
+def test_a_nominal_cost_counts_the_last_request_alone():
+    job = without(without(problem(), GONE), [70])
+    other = replace(without(without(problem(), [45]), [70]), keep=job.keep)
+    assert nominal_cost(job) == nominal_cost(other)
+
+
 @pytest.mark.parametrize("l2", [1e-2, 1e-4])
 def test_a_real_warm_start_stays_within_twice_its_nominal_cost(l2):
     job = replace(problem(), loss=Logistic(l2=l2))

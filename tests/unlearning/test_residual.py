@@ -9,7 +9,7 @@ import torch
 from expunge.accounting.bounds import shift
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses import objective as objective_module
-from expunge.losses.objective import gradient_rounding
+from expunge.losses.objective import Objective, gradient_rounding
 from expunge.unlearning import residual as residual_module
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.residual import Residual, solution_norm
@@ -96,8 +96,8 @@ def test_the_secret_state_after_a_request_knows_the_retained_rows_only():
     outcome = forgotten(job)
     left = after.objective.gram()
     assert torch.equal(outcome.secret["gram"], left.total)
-    assert int(outcome.secret["gram_rows"]) == left.rows == 98
-    assert set(outcome.secret) == {"theta", "gram", "gram_rows"}
+    assert left.rows == 98
+    assert set(outcome.secret) == {"theta", "gram", "gram_of"}
     assert any("retained as secret state" in line for line in outcome.declared)
 
 
@@ -110,22 +110,82 @@ def test_requests_in_a_row_leave_the_gram_matrix_of_what_is_left(monkeypatch):
         job = without(job, gone)
         outcome = strategy.forget(job, outcome)
         job.features[gone] = 0
+    assert 0 < job.objective.gram(job.keep).rows < 40
+    assert_the_gram_is_of_what_is_left(job, outcome)
+
+
+def assert_the_gram_is_of_what_is_left(job, outcome):
     fresh = job.objective.gram(job.keep)
-    assert 0 < fresh.rows < 40
-    assert int(outcome.secret["gram_rows"]) == fresh.rows
+    assert outcome.secret["gram_of"].tolist()[:2] == [fresh.rows, fresh.places]
     assert torch.equal(outcome.secret["gram"], fresh.total)
 
 
-@pytest.mark.parametrize("spoilt", ["missing", "of other rows"])
-def test_a_gram_matrix_that_does_not_fit_the_rows_is_made_anew(spoilt):
+def test_a_request_reads_its_own_rows_for_the_gram_matrix_and_no_others(monkeypatch):
+    job, strategy, seen = job_of(), Residual(), []
+    before, after = strategy.fit(job), without(job, [45, 70])
+    gram = Objective.gram
+
+    def watched(self, among=None):
+        seen.append(among)
+        return gram(self, among)
+
+    monkeypatch.setattr(Objective, "gram", watched)
+    strategy.forget(after, before)
+    assert [one.nonzero()[:, 0].tolist() for one in seen] == [[45, 70]]
+
+
+def test_two_requests_at_once_leave_nothing_of_the_first():
+    job, strategy = job_of(), Residual()
+    after = without(without(job, [45]), [70])
+    assert_the_gram_is_of_what_is_left(after, strategy.forget(after, strategy.fit(job)))
+
+
+def test_a_state_of_other_rows_leaves_nothing_of_them():
+    """As many rows, and not the same: the state forgot 45, the job 46 and then 47."""
+    job, strategy = job_of(), Residual()
+    before = strategy.forget(without(job, [45]), strategy.fit(job))
+    after = without(without(job, [46]), [47])
+    assert_the_gram_is_of_what_is_left(after, strategy.forget(after, before))
+
+
+def test_a_state_by_another_rule_is_not_subtracted_from(monkeypatch):
     job, strategy = job_of(), Residual()
     before = strategy.fit(job)
-    known = {"theta": before.theta}
-    if spoilt == "of other rows":
-        known |= {"gram": before.secret["gram"], "gram_rows": torch.tensor(50)}
+    monkeypatch.setattr(objective_module, "STEPS", 2.0**15)
     after = without(job, [45, 70])
-    outcome = strategy.forget(after, replace(before, secret=known))
-    assert torch.equal(outcome.secret["gram"], after.objective.gram().total)
+    assert_the_gram_is_of_what_is_left(after, strategy.forget(after, before))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_sample_of_part_of_the_rows_is_never_carried_on(known, monkeypatch):
+    monkeypatch.setattr(objective_module, "SAMPLE", 45)  # one row in two
+    job, strategy = job_of(), Residual()
+    if known:
+        before = strategy.fit(job)
+        job = without(job, [45])
+        before = strategy.forget(job, replace(before, secret={"theta": before.theta}))
+    else:
+        job = without(job, [45])
+        before = strategy.fit(job)
+    for gone in ([50], [61], [72, 73]):
+        job = without(job, gone)
+        before = strategy.forget(job, before)
+        assert_the_gram_is_of_what_is_left(job, before)
+
+
+def test_what_an_older_version_knew_does_not_survive_a_request():
+    job, strategy = job_of(), Residual()
+    before = strategy.fit(job)
+    old = {"theta": before.theta, "values": torch.ones(5), "vectors": torch.eye(5)}
+    after = strategy.forget(without(job, [45]), replace(before, secret=old))
+    assert set(after.secret) == set(before.secret)
+
+
+def test_rows_that_are_blank_already_leave_nothing_of_what_they_held():
+    job, strategy = job_of(), Residual()
+    before, after = strategy.fit(job), without(job, [45, 70])
+    after.features[[45, 70]] = 0
+    assert_the_gram_is_of_what_is_left(after, strategy.forget(after, before))
 
 
 def test_the_secret_state_does_not_depend_on_what_the_forgotten_rows_held():

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 from expunge.accounting.account import account
 from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses import objective as objective_module
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from tests.unlearning.problems import job_of, without
@@ -18,6 +21,20 @@ def test_epsilon_is_zero_and_the_gradient_of_the_rest_small(loss):
     judged = account(outcome.assumptions, outcome.history, delta=1e-5)
     assert judged.epsilon == 0
     assert float(after.objective.gradient(outcome.theta).norm()) <= 1e-9
+
+
+def test_from_a_sample_of_rows_it_is_bit_for_bit_as_if_the_forgotten_never_were(monkeypatch):
+    monkeypatch.setattr(objective_module, "SAMPLE", 5)
+    job = without(job_of(Logistic(l2=1e-3)), [45, 46, 70])
+    never = replace(
+        job,
+        features=job.features[job.keep],
+        targets=job.targets[job.keep],
+        keep=torch.ones(97, dtype=torch.bool),
+        left=torch.zeros(97, dtype=torch.int64),
+        private=57,
+    )
+    assert torch.equal(Retrain().fit(job).theta, Retrain().fit(never).theta)
 
 
 def test_the_model_is_a_function_of_the_retained_records_alone():

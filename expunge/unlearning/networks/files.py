@@ -3,7 +3,8 @@
     model.safetensors             the module's state_dict
     certificate.json              absent before the first deletion
     secret/unlearner.json         settings, ids, history, hashes
-    secret/state-N.safetensors    what the next request starts from: un-noised solutions, features
+    secret/state-N.safetensors    what the next request starts from: un-noised solutions, features,
+                                  Gram matrices
     secret/.lock                  while somebody saves or loads
 
 Where the certificate names a hash it is this file's: sha256sum model.safetensors. Records are not

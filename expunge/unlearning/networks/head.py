@@ -37,7 +37,7 @@ from expunge.unlearning.residual import Residual
 __all__ = ["Head"]
 
 FEATURES = f"{ROWS}features"
-CARRIED = ("theta", "gram", "gram_rows")  # residual's own secrets
+CARRIED = ("theta", "gram", "gram_of")  # residual's own secrets
 KEPT = (FEATURES, "scale", "center")
 PUBLIC_PASSES = 100
 
@@ -48,8 +48,9 @@ class Head:
     l2: The ridge, on every coordinate, for features divided by B. Must not depend on the data.
     row_norm: B; "public" takes it from the public records' features.
     target_norm: Y of a regression; "public" takes the largest public target.
-    tolerance: Of the gradient norm, as for `Residual`; None takes l2/1000, and the noise is then
-        0.002/mu in every coordinate, whatever the ridge.
+    tolerance: Of the gradient norm, as for `Residual`; None takes l2/1000, of a regression on
+        targets below 1 times their bound: the noise is then about 0.002/mu times as much in every
+        coordinate, for any ridge that rounding allows.
     one_by_one: Records go through the backbone alone, not in batches: slower, and needed where a
         batch moves the last bits of its records' features.
     """
@@ -70,9 +71,12 @@ class Head:
             if not 0 < value < np.inf:
                 raise ValueError(f"{name}: {value!r} must be positive")
 
-    @property
-    def residual(self) -> Residual:
-        return Residual(self.l2 / 1000 if self.tolerance is None else self.tolerance)
+    def residual(self, loss: LinearLoss) -> Residual:
+        """What solves and releases the head."""
+        if self.tolerance is not None:
+            return Residual(self.tolerance)
+        size = min(1.0, loss.target_norm) if isinstance(loss, Squared) else 1.0
+        return Residual(size * self.l2 / 1000)
 
     @property
     def observers(self) -> tuple[Observer, ...]:
@@ -92,7 +96,7 @@ class Head:
         convex = self._convex(job, features)
         center = _public_center(convex)
         counted, meter = metered(replace(convex, center=center))
-        found = self.residual.fit(counted)
+        found = self.residual(counted.loss).fit(counted)
         flops = meter.flops + len(features) * forward_flops(job.module, job.inputs)
         public = {FEATURES: features, "scale": torch.tensor(scale).double(), "center": center}
         return self._outcome(job, found, public, flops)
@@ -101,7 +105,8 @@ class Head:
         kept = {name: before.secret[name] for name in KEPT}
         counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
         carried = {name: before.secret[name] for name in CARRIED if name in before.secret}
-        found = self.residual.forget(counted, Outcome(carried["theta"], None, None, secret=carried))
+        known = Outcome(carried["theta"], None, None, secret=carried)
+        found = self.residual(counted.loss).forget(counted, known)
         return self._outcome(job, found, kept, meter.flops)
 
     def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
@@ -109,7 +114,7 @@ class Head:
         kept = {name: before.secret[name] for name in KEPT}
         convex = self._convex(job, kept[FEATURES], kept["center"])
         nothing = Outcome(kept["center"], None, None)
-        found = placebo(self.residual, convex, nothing)
+        found = placebo(self.residual(convex.loss), convex, nothing)
         return self._outcome(job, found, kept, self.cost(job))
 
     def cost(self, job: NetworkJob) -> float:
@@ -117,7 +122,8 @@ class Head:
 
     def noise_std(self, job: NetworkJob) -> float:
         """Of the release, before the public head's share in the rounding: what a plan can say."""
-        return self.residual.noise(self._unfilled(job))[0]
+        sizes = self._unfilled(job)
+        return self.residual(sizes.loss).noise(sizes)[0]
 
     def _unfilled(self, job: NetworkJob) -> Job:
         """The convex problem's sizes, without its rows."""
@@ -212,6 +218,7 @@ def _public_center(convex: Job) -> Tensor:
         features=convex.features[public],
         targets=convex.targets[public],
         keep=convex.keep[public],
+        left=convex.left[public],
         private=0,
     )
     if not convex.public:

@@ -294,9 +294,10 @@ class TorchUnlearner:
         there = job.private - job.forgotten
         if not 0 < forget <= there:
             raise ValueError(f"forget: {forget} of {there} private records")
-        gone = job.keep.clone()
-        gone[job.keep.nonzero()[:forget, 0]] = False  # any of them: only counts matter
-        smaller = replace(job, keep=gone)
+        keep, left = job.keep.clone(), job.left.clone()
+        gone = job.keep.nonzero()[:forget, 0]  # any of them: only counts matter
+        keep[gone], left[gone] = False, job.request + 1
+        smaller = replace(job, keep=keep, left=left)
         known = {s.name: s for s in (*NAMED.values(), self.retraining, self.strategy)}
         rows = [self._price(smaller, one, forget) for one in known.values()]
         return sorted(rows, key=lambda p: (p.excluded is not None, p.cost_of_retraining or 0.0))

@@ -46,7 +46,7 @@ def test_only_the_noised_head_and_retained_rows_enter_the_fine_tuning():
 
 def test_the_certified_head_is_kept_apart():
     after = STRATEGY.forget(without(job_of(), [4]), STRATEGY.fit(job_of()))
-    assert {"theta", "gram", "gram_rows", "center", "scale", FEATURES} == set(after.secret)
+    assert {"theta", "gram", "gram_of", "center", "scale", FEATURES} == set(after.secret)
 
 
 def test_costs_add_up():

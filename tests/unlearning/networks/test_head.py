@@ -70,19 +70,43 @@ def test_after_a_deletion_it_is_close_to_a_head_that_never_saw_the_records():
     job, strategy = without(job_of(), [0, 5, 59]), Head()
     after = strategy.forget(job, strategy.fit(job_of()))
     fresh = strategy.fit(job)
-    reach = strategy.residual.tolerance / strategy.l2
+    reach = strategy.residual(Softmax(3, strategy.l2)).tolerance / strategy.l2
     assert float((after.secret["theta"] - fresh.secret["theta"]).norm()) <= 2 * reach
     learned = strategy.fit(job_of())
     assert float((learned.secret["theta"] - fresh.secret["theta"]).norm()) > 100 * reach
 
 
-def test_forgotten_rows_are_not_read_whatever_the_cache_holds():
+@pytest.mark.parametrize("blank", [0.0, torch.nan])
+def test_forgotten_rows_that_are_blank_already_change_nothing(blank):
     job, strategy = without(job_of(), [0, 5]), Head()
     before = strategy.fit(job_of())
     blanked = {name: value.clone() for name, value in before.secret.items()}
-    blanked[FEATURES][[40, 45]] = torch.nan
+    blanked[FEATURES][[40, 45]] = blank
     poisoned = strategy.forget(job, replace(before, secret=blanked))
-    assert bits(poisoned.state) == bits(strategy.forget(job, before).state)
+    expected = strategy.forget(job, before)
+    assert bits(poisoned.state) == bits(expected.state)
+    assert torch.equal(poisoned.secret["gram"], expected.secret["gram"])
+
+
+def test_what_an_older_version_knew_of_forgotten_rows_does_not_survive_a_request():
+    job, strategy = job_of(), Head()
+    before = strategy.fit(job)
+    known = {n: v for n, v in before.secret.items() if not n.startswith("gram")}
+    old = known | {"values": torch.ones(7), "vectors": torch.eye(7)}
+    found = strategy.forget(without(job, [4]), replace(before, secret=old)).secret
+    assert set(found) == set(before.secret)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3])
+def test_the_noise_of_a_regression_is_small_beside_its_targets(size):
+    job = job_of(network(classes=1), loss=nn.MSELoss())
+    job = replace(
+        job,
+        targets=job.targets[:, None] * size,
+        public_targets=job.public_targets[:, None] * size,
+    )
+    norm = float(job.public_targets.abs().max())
+    assert Head().noise_std(job) < 0.02 * min(1.0, norm)
 
 
 def test_its_record_meets_the_target_and_depends_on_counts_alone():

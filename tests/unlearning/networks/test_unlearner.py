@@ -479,6 +479,17 @@ def test_a_plan_promises_what_the_certificate_says_and_uses_the_word_vacuous():
             assert promised.excluded is None
 
 
+def test_a_plan_prices_the_request_that_comes_next():
+    """Of many records, then of one: neither the request before nor none is priced."""
+    made = fitted("head")
+    for ids in ([f"p{i}" for i in range(30)], ["p40"]):
+        promised = {price.name: price for price in made.plan(len(ids))}["head"]
+        made.forget(ids)
+        found = made.placebo(evaluate=rows(9, seed=4))
+        spent = found.certified.flops / found.retraining
+        assert promised.cost_of_retraining == pytest.approx(spent, rel=1e-9)
+
+
 def test_a_plan_names_the_layer_that_noisy_steps_refuse():
     made = fitted(model=network(extra=nn.BatchNorm1d(6)))
     excluded = {price.name: price.excluded for price in made.plan(2)}
