@@ -66,8 +66,11 @@ def _newton(
     for _ in range(NEWTON_STEPS):
         if norm <= tolerance or not math.isfinite(norm):
             break
-        # Forcing term: superlinear, and no more digits than the tolerance needs.
-        inner = max(min(0.1, math.sqrt(norm)), min(0.5, 0.5 * tolerance / norm))
+        # Forcing term: superlinear, and no more digits than the tolerance needs; a step more costs
+        # as much as another digit or two of this one.
+        inner, last = min(0.1, math.sqrt(norm)), min(0.5, 0.5 * tolerance / norm)
+        if last > inner / 30:
+            inner = last
         direction = _newton_direction(objective, theta, gradient, inner, apply)
         moved, new_gradient = _line_search(objective, theta, norm, direction)
         reached = float(new_gradient.norm())
