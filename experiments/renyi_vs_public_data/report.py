@@ -44,9 +44,12 @@ def report(result: Row, folder: Path) -> str:
 
 def header(result: Row) -> str:
     settings, chain = result["settings"], result["settings"]["chain"]
+    read = [*result["rows"], *result["checks"]]
+    sampling = sum(row.get("sampling_seconds", 0) for row in read)
     lines = [
         f"Scale `{result.get('scale', 'run')}` on {result['device']}, "
-        f"{sum(result['seconds'].values()):.0f} s. Base setting: random forget set, zero init, "
+        f"{sum(result['seconds'].values()):.0f} s, {sampling:.0f} s of them for sampling models. "
+        f"Base setting: random forget set, zero init, "
         f"features of norm 10, full batch, T = {chain['learn_steps']}, eta = "
         f"{chain['step_size']:g}, sigma = {chain['sigma']:g}, R = {chain['radius']:g}; "
         f"{settings['splits']} splits, intervals at 95 % over splits."

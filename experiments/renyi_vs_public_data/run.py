@@ -16,6 +16,7 @@ outside the ball) are read from independent models along a direction known witho
 """
 
 import json
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -46,7 +47,7 @@ from expunge.audit.heads import coupled_estimate
 from expunge.divergence.discriminator import Discriminator, discriminator_readings
 from expunge.divergence.projection import along
 from expunge.divergence.rule import renyi_estimate
-from expunge.sampling import sample_ensemble
+from expunge.sampling import Ensemble, Problem, sample_ensemble
 
 __all__ = ["Checked", "Repeated", "check", "figures", "paper_points", "predictions", "run"]
 
@@ -167,15 +168,17 @@ def readings(
     tests = iter(spread(partial(aimed, settings), items, f"{pair}, {name}, directions"))
     for point in shown(points, f"{pair}, {name}"):
         over: dict[int, list[Any]] = {k: [] for k in settings.unlearn_steps}
+        sampling = 0.0
         for split in splits:
             found = problem(pair, point, variant, settings.chain, split=split, seed=settings.seed)
-            sampled = sample_ensemble(
+            sampled, seconds = timed_sample(
                 found,
                 unlearn_steps=settings.unlearn_steps,
                 models=settings.models,
                 device=device,
                 seed=split,
             )
+            sampling += seconds
             for k, test in next(tests).items():
                 of, against = (
                     sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned")
@@ -188,6 +191,7 @@ def readings(
                 "models": settings.models,
                 "values": [figures(one.value) for one in over[k]],
                 "errors": [figures(_error(one.interval)) for one in over[k]],
+                "sampling_seconds": figures(sampling / len(over)),
             }
 
 
@@ -233,13 +237,16 @@ def read_off(
 ) -> Iterator[dict[str, Any]]:
     """From independent models, by Hotelling and by the discriminator."""
     found = problem(pair, point, BASE, settings.chain, split=0, seed=settings.seed)
-    sampled = sample_ensemble(found, unlearn_steps=ks, models=settings.check_models, device=device)
+    sampled, seconds = timed_sample(
+        found, unlearn_steps=ks, models=settings.check_models, device=device
+    )
     for k in ks:
         of, against = (sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned"))
         row: dict[str, Any] = {
             "models": settings.check_models,
             "hotelling": None,
             "discriminator": None,
+            "sampling_seconds": figures(seconds / len(ks)),
         }
         if 2 * settings.check_models >= 3 * of.shape[1] + 10:
             rough = renyi_estimate(of=of, against=against, method="hotelling")
@@ -256,6 +263,15 @@ def read_off(
                 "restarts": list(read.held_out),
             }
         yield row
+
+
+def timed_sample(found: Problem, **settings: Any) -> tuple[dict[tuple[str, int], Ensemble], float]:
+    """`sample_ensemble` and its seconds; all K are one run, and a row states its share."""
+    start = time.perf_counter()
+    sampled = sample_ensemble(found, **settings)
+    if settings["device"] == "cuda":
+        torch.cuda.synchronize()
+    return sampled, time.perf_counter() - start
 
 
 def described(

@@ -1,9 +1,10 @@
 """A block of linear heads advanced by the Triton kernels: softmax and logistic losses on CUDA.
 
-A step is `kernels.residuals` (features, weights -> residuals in bfloat16), the library's product
-of residuals and features, and `kernels.update`. Products take bfloat16 factors and accumulate in
-float32; weights and noise are float32, the former as `kernels.Halves`. Models are stored in units:
-those that share rows, or as many as a buffer of residuals holds; tile order is within a unit.
+A step is `residuals` of `kernels` or `hopper` (features, weights -> bfloat16), the library's
+product of residuals and features, and `kernels.update`. Products take bfloat16 factors and
+accumulate in float32; weights and noise are float32, the former as `kernels.Halves`. Models are
+stored in units: those that share rows, or as many as a buffer of residuals holds; tile order is
+within a unit.
 """
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from expunge.losses import Logistic, Softmax
-from expunge.sampling import kernels
+from expunge.sampling import hopper, kernels
 from expunge.sampling.kernels import WIDEST, Halves, Split
 from expunge.sampling.problem import FullBatch, IndependentBatches, Problem, Records
 
@@ -94,9 +95,8 @@ class Fused:
         """The sum over rows of each unit's gradients, in tile order."""
         number, rows, columns = units.stop - units.start, features.shape[1], self.gradient.shape[1]
         residuals = self.residuals[: number * rows * columns].view(number, rows, columns)
-        kernels.launch_residuals(
-            features, self.halves.rounded[units], targets, residuals, self.split
-        )
+        by = hopper if hopper.serves(features, residuals, self.split) else kernels
+        by.launch_residuals(features, self.halves.rounded[units], targets, residuals, self.split)
         torch.bmm(residuals.transpose(1, 2), features, out=self.gradient[units])
 
     def _half(self, features: Tensor) -> Tensor:

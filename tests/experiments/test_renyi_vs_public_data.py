@@ -163,6 +163,13 @@ def test_a_smoke_run_draws_both_figures_and_writes_every_table(smoke, tmp_path):
     assert smoke["verdicts"] == verdicts(smoke)
 
 
+def test_rows_that_were_sampled_state_their_share_of_the_seconds(smoke):
+    sampled = [row for row in smoke["rows"] if "models" in row] + smoke["checks"]
+    assert sampled
+    assert all(row["sampling_seconds"] > 0 for row in sampled)
+    assert sum(row["sampling_seconds"] for row in sampled) < sum(smoke["seconds"].values()) + 1
+
+
 def test_what_a_run_left_out_is_said_to_be_missing(smoke):
     name = next(iter(smoke["settings"]["factors"]))
     rows = [row for row in smoke["rows"] if row["variant"] != name]
