@@ -108,7 +108,7 @@ def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fus
     law, count = problem.law, torch.Size(problem.shape).numel()
     dtype = plan.everything.features.dtype
     if isinstance(law, Gaussian):
-        drawn = counters.normals(key, first, models, count, plan.device).to(dtype) * law.std
+        drawn = _normal(plan, key, first, models, count) * law.std
     elif isinstance(law, DefaultUniform):
         drawn = _uniform(plan, key, first, models, count)
     else:
@@ -120,6 +120,17 @@ def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fus
     return stepper(problem, plan.precision, weights, first)
 
 
+def _normal(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:
+    """By the kernel where there is one: the same bits."""
+    drawn = torch.zeros(models, count, device=plan.device, dtype=plan.everything.features.dtype)
+    if kernels.serves(drawn):
+        kernels.launch_plain_update(
+            drawn, drawn, key=key, first=first, shrink=1.0, rate=0.0, noise_std=1.0
+        )
+        return drawn
+    return counters.normals(key, first, models, count, plan.device).to(drawn.dtype)
+
+
 def _uniform(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:
     """On +-1/sqrt(fan-in), by the kernel where there is one: the same bits."""
     loss, dtype = plan.problem.loss, plan.everything.features.dtype
@@ -127,8 +138,8 @@ def _uniform(plan: Plan, key: int, first: int, models: int, count: int) -> Tenso
         bounds = loss.default_bounds().to(plan.device)
         return counters.uniforms(key, first, models, count, plan.device).to(dtype) * bounds
     bound = plan.problem.shape[-1] ** -0.5
-    if plan.device.startswith("cuda") and dtype == torch.float32 and kernels.available():
-        drawn = torch.empty(models, count, device=plan.device)
+    drawn = torch.empty(models, count, device=plan.device, dtype=dtype)
+    if kernels.serves(drawn):
         kernels.launch_uniforms(drawn, key, first, bound)
         return drawn
     return counters.uniforms(key, first, models, count, plan.device).to(dtype) * bound

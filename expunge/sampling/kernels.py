@@ -4,15 +4,16 @@
 # pyright: reportPossiblyUnboundVariable=false
 """Triton kernels of a step of linear heads; imported everywhere, run where Triton and a GPU are.
 
-    residuals   features, weights -> softmax(x w') - one-hot in bfloat16; scores stay in registers
-    update      theta <- Proj(theta - eta (g / rows + l2 theta) + noise_std xi)
+    residuals      features, weights -> softmax(x w') - one-hot in bfloat16; scores in registers
+    update         theta <- Proj(theta - eta (g / rows + l2 theta) + noise_std xi)
+    plain_update   the same of weights that are stored as usual, without the projection
 
-`update` draws xi as `core/counters.py` does, operation by operation, so it is launched without
-contraction of products and sums. A float32 weight is kept as two halves of 16 bits (`Halves`): the
-upper one is its bfloat16, which products read, so that no copy has to be moved. Rows of the halves,
-of residuals and of gradients are in tile order: a block shape is a power of two, so the classes of
-`unit` consecutive models are stored as the leading `HIGH` classes of each and then the remaining
-`LOW` (24 = 16 + 8: nothing is padded).
+Updates draw xi as `core/counters.py` does, operation by operation, so they are launched without
+contraction of products and sums. In `update` a float32 weight is kept as two halves of 16 bits
+(`Halves`): the upper one is its bfloat16, which products read, so that no copy has to be moved.
+Rows of the halves, of residuals and of gradients are in tile order: a block shape is a power of
+two, so the classes of `unit` consecutive models are stored as the leading `HIGH` classes of each
+and then the remaining `LOW` (24 = 16 + 8: nothing is padded).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from expunge.core.counters import COSINE, FIRST, LOG, OCTAVE, SECOND, SINE, WEYL
+from expunge.core.counters import COSINE, FIRST, LOG, OCTAVE, SECOND, SINE, WEYL, half
 
 try:
     import triton
@@ -36,10 +37,12 @@ __all__ = [
     "Split",
     "available",
     "launch_join",
+    "launch_plain_update",
     "launch_residuals",
     "launch_split",
     "launch_uniforms",
     "launch_update",
+    "serves",
 ]
 
 WIDEST = 128  # leading columns of a tile
@@ -113,6 +116,11 @@ def available() -> bool:
     return triton is not None
 
 
+def serves(weights: Tensor) -> bool:
+    """Whether noise for these can be drawn here: float32 on CUDA."""
+    return available() and weights.is_cuda and weights.dtype == torch.float32
+
+
 def launch_residuals(
     features: Tensor, weights: Tensor, targets: Tensor, out: Tensor, split: Split
 ) -> None:
@@ -168,6 +176,29 @@ def launch_update(
         *halves, gradient, key, first, unit, shrink, rate, noise_std, radius or 0.0,
         COUNT=split.outputs * width, HIGH=split.high, LOW=split.low, WIDTH=width,
         BOUNDED=radius is not None, BLOCK=512, num_warps=2, enable_fp_fusion=False,
+    )  # fmt: skip
+
+
+def launch_plain_update(
+    weights: Tensor,
+    gradient: Tensor,
+    *,
+    key: int,
+    first: int,
+    shrink: float,
+    rate: float,
+    noise_std: float,
+) -> None:
+    """weights <- shrink weights - rate gradient + noise_std xi, in place.
+
+    Args:
+        weights, gradient: (models, ...) float32.
+        first: Number of the first model, whose normals are `counters.normals(key, first, ...)`.
+    """
+    models, count, block = len(weights), weights[0].numel(), 1024
+    _plain_update[(models, -(-half(count) // block))](
+        weights, gradient.contiguous(), key, first, count, half(count), shrink, rate, noise_std,
+        BLOCK=block, num_warps=4, enable_fp_fusion=False,
     )  # fmt: skip
 
 
@@ -339,6 +370,24 @@ def _update(
                 tiled = _tiled(model, at, unit, HIGH, LOW, WIDTH)
                 new = _read(upper, lower, tiled, at < COUNT) * (radius / norm)
                 _write(upper, lower, tiled, new, at < COUNT)
+
+
+@_jit(do_not_specialize=["key", "first"])
+def _plain_update(
+    weights, gradient, key, first, count, pairs, shrink, rate, noise_std, BLOCK: tl.constexpr
+):
+    """A program takes one model and BLOCK of its words."""
+    model = tl.program_id(0).to(tl.int64)
+    j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    z, z_other = _normals(key, (first + model) * pairs + j)
+    for side in tl.static_range(2):
+        at = j + side * pairs
+        inside = (j < pairs) & (at < count)
+        g = tl.load(gradient + model * count + at, mask=inside, other=0.0)
+        old = tl.load(weights + model * count + at, mask=inside, other=0.0)
+        xi = z if side == 0 else z_other
+        new = old * shrink - rate * g + noise_std * xi
+        tl.store(weights + model * count + at, new, mask=inside)
 
 
 @_jit

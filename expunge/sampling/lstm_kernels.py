@@ -2,10 +2,9 @@
 # pyright: reportOptionalMemberAccess=false, reportMissingImports=false
 # pyright: reportInvalidTypeForm=false, reportIndexIssue=false
 # pyright: reportPossiblyUnboundVariable=false
-"""Triton kernels of `lstm.py` and of a step of flat weights; run where Triton and a GPU are.
+"""Triton kernels of `lstm.py`; run where Triton and a GPU are.
 
     forward, backward   all time steps of some rows of one model in one program: rows do not meet
-    update              theta <- shrink theta - rate g + noise_std xi, xi that of `core/counters.py`
 
 A program keeps its model's recurrent weights on the multiprocessor and loops over time, so a layer
 is one launch. Gates, hidden states and factors of products are bfloat16; cells and sums are
@@ -19,11 +18,10 @@ import functools
 import torch
 from torch import Tensor
 
-from expunge.core.counters import half
-from expunge.sampling.kernels import _jit, _normals, available, tl, triton
+from expunge.sampling.kernels import _jit, available, tl, triton
 from expunge.sampling.lstm import Layer, Trace, summed
 
-__all__ = ["available", "backward", "forward", "launch_update", "serves"]
+__all__ = ["backward", "forward", "serves"]
 
 
 def serves(hidden: int) -> bool:
@@ -55,29 +53,6 @@ def backward(layer: Layer, trace: Trace, upward: Tensor) -> tuple[Tensor, Layer]
         HIDDEN=hidden,
     )  # fmt: skip
     return summed(layer, trace)
-
-
-def launch_update(
-    weights: Tensor,
-    gradient: Tensor,
-    *,
-    key: int,
-    first: int,
-    shrink: float,
-    rate: float,
-    noise_std: float,
-) -> None:
-    """weights <- shrink weights - rate gradient + noise_std xi in place: (models, count) float32.
-
-    Args:
-        first: Number of the first model, whose normals are `counters.normals(key, first, ...)`.
-    """
-    models, count = weights.shape
-    block = 1024
-    _update[(-(-half(count) // block), models)](
-        weights, gradient, key, first, count, half(count), shrink, rate, noise_std,
-        BLOCK=block, num_warps=4, enable_fp_fusion=False,
-    )  # fmt: skip
 
 
 def _grid(models: int, rows: int):
@@ -185,23 +160,6 @@ def _backward(gates, weights, cells, upward, rows, time, HIDDEN: tl.constexpr, R
         after = before
         gates -= rows * 4 * HIDDEN
         upward -= rows * HIDDEN
-
-
-@_jit(do_not_specialize=["key", "first"])
-def _update(
-    weights, gradient, key, first, count, pairs, shrink, rate, noise_std, BLOCK: tl.constexpr
-):
-    model = tl.program_id(1).to(tl.int64)
-    j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    z, z_other = _normals(key, (first + model) * pairs + j)
-    for side in tl.static_range(2):
-        at = j + side * pairs
-        inside = (j < pairs) & (at < count)
-        g = tl.load(gradient + model * count + at, mask=inside, other=0.0)
-        old = tl.load(weights + model * count + at, mask=inside, other=0.0)
-        xi = z if side == 0 else z_other
-        new = old * shrink - rate * g + noise_std * xi
-        tl.store(weights + model * count + at, new, mask=inside)
 
 
 @_jit

@@ -1,10 +1,10 @@
-"""A block of models advanced in plain PyTorch: the reference, for every loss and device.
+"""A block of models advanced by PyTorch's products: the reference, for every loss and device.
 
     weights <- Proj( (1 - eta l2) weights - eta gradient + noise_std xi )
 
 Models go through a step in tiles whose scores, gradients and noise stay in the cache. On a CPU
-linear heads are shared out among threads that use one core each and never wait for one another;
-the fused update of `core/cpu_kernels.py` serves float32 where it can.
+linear heads are shared out among threads that use one core each and never wait for one another.
+float32 is updated by compiled loops where there are some: `core/cpu_kernels.py`, `kernels.py`.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from torch import Tensor
 from expunge.core import counters, cpu_kernels
 from expunge.core.projection import l2_ball
 from expunge.losses import Logistic, Softmax, Squared
-from expunge.sampling import heads
+from expunge.sampling import heads, kernels
 from expunge.sampling.networks import Network
 from expunge.sampling.problem import Problem, Records
 
@@ -93,24 +93,24 @@ class Plain:
 
     def _advance(self, part: slice, gradient: Tensor, key: int) -> None:
         problem, weights = self.problem, self.weights[part]
+        values: dict[str, Any] = {
+            "key": key,
+            "first": self.first + part.start,
+            "shrink": 1 - problem.step_size * problem.loss.l2,
+            "rate": problem.step_size,
+            "noise_std": problem.noise_std,
+        }
         if cpu_kernels.serves(self.weights):
-            cpu_kernels.update(
-                weights,
-                gradient,
-                key=key,
-                first=self.first + part.start,
-                shrink=1 - problem.step_size * problem.loss.l2,
-                rate=problem.step_size,
-                noise_std=problem.noise_std,
-                radius=problem.radius,
-            )
+            cpu_kernels.update(weights, gradient, **values, radius=problem.radius)
             return
-        weights.mul_(1 - problem.step_size * problem.loss.l2)
-        weights.sub_(gradient, alpha=problem.step_size)
-        if problem.noise_std:
-            shape = len(weights), weights[0].numel()
-            xi = counters.normals(key, self.first + part.start, *shape, weights.device)
-            weights.view(shape).add_(xi, alpha=problem.noise_std)
+        if kernels.serves(weights):
+            kernels.launch_plain_update(weights, gradient, **values)
+        else:
+            weights.mul_(values["shrink"]).sub_(gradient, alpha=problem.step_size)
+            if problem.noise_std:
+                shape = len(weights), weights[0].numel()
+                xi = counters.normals(key, values["first"], *shape, weights.device)
+                weights.view(shape).add_(xi, alpha=problem.noise_std)
         if problem.radius is not None:
             norms = torch.linalg.vector_norm(weights.flatten(1), dim=1)
             if bool((norms > problem.radius).any()):

@@ -3,8 +3,7 @@
     weights <- Proj( (1 - eta l2) weights - eta gradient + noise_std xi )
 
 as in `plain.py`, which would take one order of the records after another: a time step of a few
-LSTMs leaves a GPU idle, so the rows of all orders go through one gradient. On CUDA noise is drawn
-where it is added, by the kernel: the same numbers.
+LSTMs leaves a GPU idle, so the rows of all orders go through one gradient.
 """
 
 from dataclasses import replace
@@ -12,7 +11,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from expunge.core.projection import l2_ball
 from expunge.sampling import lstm_kernels
 from expunge.sampling.plain import Plain, Precision, _products
 from expunge.sampling.problem import Problem, Records
@@ -45,22 +43,3 @@ class Stacked(Plain):
         with _products(self.precision):
             gradient = self.loss.gradient(self.weights, *seen)
         self._advance(slice(0, len(self.weights)), gradient, key)
-
-    def _advance(self, part: slice, gradient: Tensor, key: int) -> None:
-        problem, weights = self.problem, self.weights[part]
-        if not (weights.is_cuda and weights.dtype == torch.float32 and lstm_kernels.available()):
-            super()._advance(part, gradient, key)
-            return
-        lstm_kernels.launch_update(
-            weights,
-            gradient,
-            key=key,
-            first=self.first + part.start,
-            shrink=1 - problem.step_size * problem.loss.l2,
-            rate=problem.step_size,
-            noise_std=problem.noise_std,
-        )
-        if problem.radius is not None:
-            norms = torch.linalg.vector_norm(weights, dim=1)
-            if bool((norms > problem.radius).any()):
-                weights.copy_(l2_ball(problem.radius)(weights))

@@ -101,6 +101,19 @@ def check_uniforms(device):
     assert torch.equal(out.cpu(), counters.uniforms(key, 5, 30, 77) * 0.3)
 
 
+def check_plain_update(device):
+    """Noise has the bits of `counters`; the rest is the formula."""
+    key = counters.stream(3, "update")
+    weights = torch.zeros(5, 2051, device=device)
+    zero = torch.zeros_like(weights)
+    settings = {"key": key, "first": 7}
+    kernels.launch_plain_update(weights, zero, **settings, shrink=1.0, rate=1.0, noise_std=1.0)
+    assert torch.equal(weights.cpu(), counters.normals(key, 7, 5, 2051))
+    moved, gradient = weights.clone(), weights.flip(1)
+    kernels.launch_plain_update(moved, gradient, **settings, shrink=0.5, rate=0.1, noise_std=0.0)
+    torch.testing.assert_close(moved, 0.5 * weights - 0.1 * gradient)
+
+
 def check_residuals(device, dtype):
     for outputs, width, models in CASES:
         generator = torch.Generator().manual_seed(0)
@@ -146,6 +159,7 @@ def interpreted():
     check_halves("cpu")
     check_projection("cpu")
     check_uniforms("cpu")
+    check_plain_update("cpu")
     check_residuals("cpu", torch.float32)
 
 
@@ -161,6 +175,7 @@ def test_kernels_interpreted():
 def test_noise_has_the_same_bits_on_a_gpu():
     check_noise("cuda")
     check_uniforms("cuda")
+    check_plain_update("cuda")
 
 
 @pytest.mark.gpu
