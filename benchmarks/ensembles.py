@@ -26,12 +26,13 @@ from expunge.losses import Logistic, Softmax
 from expunge.sampling import IndependentBatches, Problem, SharedBatches, Zero, sample_ensemble
 from expunge.sampling.chain import Plan, run_block, start_of
 
-__all__ = ["bounded_memory", "document", "figure", "growth", "measure"]
+__all__ = ["MARK", "bounded_memory", "document", "figure", "growth", "measure", "table"]
 
 CLASSES, FEATURES, ROWS, BATCH, MODELS = 24, 384, 42_000, 1024, 30_000
 ETA, SIGMA, RADIUS = 1e-3, 0.01, 100.0
 PARAMETERS = CLASSES * FEATURES
 HERE = Path(__file__).parent
+MARK = "<!-- benchmarks/ensembles.json -->\n"  # before the table in docs/ensembles.md
 Row = dict[str, object]
 
 
@@ -441,6 +442,33 @@ def figure(documents: list[dict], path: Path) -> None:
     plt.close("all")
 
 
+def table(documents: list[dict]) -> str:
+    """Markdown: a step of all models on one GPU, however it is made."""
+    rows = {row["name"]: row for one in documents if one["cuda"] for row in one["rows"]}
+    slow = next(row for name, row in rows.items() if "over vmap" in name)
+    steps = [
+        ("a loop over models, fp32", slow["loop_milliseconds"]),
+        ("`torch.func.vmap`, tf32", slow["vmap_milliseconds"]),
+        ('`precision="float32"`', slow["plain_milliseconds"]["float32"]),
+        ('`precision="tf32"`', slow["plain_milliseconds"]["tf32"]),
+        *(
+            (f'`precision="bfloat16"`, {orders}', rows[f"CUDA, batch {BATCH:,}, {orders}"])
+            for orders in ("1,875 orders", "375 orders", "one shared order")
+        ),
+    ]
+    lines = [f"| a step on {BATCH:,} rows | ms | million model-steps/s |", "|---|---|---|"]
+    for name, found in steps:
+        took = found["milliseconds"] if isinstance(found, dict) else found
+        lines.append(f"| {name} | {took:,.{2 if took < 10 else 0}f} | {MODELS / took / 1e3:.3g} |")
+    full = rows[f"CUDA, full batch of {ROWS:,} over products"]
+    lines.append(
+        f"\nThe full batch of {ROWS:,} rows takes {full['milliseconds']:.0f} ms, "
+        f"{100 * full['share_of_product_rate']:.0f} % of the rate at which the library multiplies "
+        f"these shapes in bfloat16."
+    )
+    return "\n".join(lines) + "\n"
+
+
 def intensity(rows: int) -> float:
     """Halves read twice and written, gradients once each way: 14 bytes a parameter; residuals."""
     return 4 * PARAMETERS * rows / (14 * PARAMETERS + 4 * CLASSES * rows)
@@ -471,6 +499,10 @@ def _peak() -> float:
 
 if __name__ == "__main__":
     if "--figure" in sys.argv[1:]:
-        figure(json.loads((HERE / "ensembles.json").read_text()), HERE / "ensembles.png")
+        measured = json.loads((HERE / "ensembles.json").read_text())
+        figure(measured, HERE / "ensembles.png")
+        page = HERE.parent / "docs" / "ensembles.md"
+        before, rest = page.read_text().split(MARK)
+        page.write_text(before + MARK + table(measured) + rest[rest.index("<!-- end -->") :])
     else:
         print(json.dumps(document(cuda=torch.cuda.is_available()), indent=1))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import ensembles
 from experiments.errata import report as errata
 from experiments.required_noise import report as required_noise
 
@@ -44,6 +45,12 @@ def test_the_committed_tables_follow_from_the_committed_json():
     tables = (folder / "tables.md").read_text()
     assert errata.theorem_table(result) in tables
     assert errata.variational_table(result) in tables
+
+
+def test_the_speeds_of_ensembles_are_the_measured_ones():
+    measured = json.loads((ROOT / "benchmarks/ensembles.json").read_text())
+    page = (ROOT / "docs/ensembles.md").read_text()
+    assert page.split(ensembles.MARK)[1].startswith(ensembles.table(measured) + "<!-- end -->")
 
 
 def test_the_first_screen_has_a_picture_and_the_two_commands():

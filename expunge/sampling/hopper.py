@@ -19,6 +19,10 @@ from torch import Tensor
 from expunge.sampling.kernels import Split
 
 try:
+    import triton
+
+    if not triton.__version__.startswith("3.6."):
+        raise ImportError("Gluon is experimental: only versions that this was tried on")
     from triton.experimental import gluon
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.language.nvidia.hopper import (
@@ -29,7 +33,7 @@ try:
         warpgroup_mma_wait,
     )
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
-except ImportError:  # no Triton, or one whose Gluon differs
+except ImportError:
     gluon = gl = None
 
 __all__ = ["launch_residuals", "serves"]
