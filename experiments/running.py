@@ -9,9 +9,12 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
+
+from experiments.parts import machine
 
 __all__ = ["ROOT", "Scale", "drawn", "execute", "names", "provenance"]
 
@@ -27,7 +30,10 @@ def execute(name: str, scale: Scale) -> None:
     """Run and write the results; a smoke run leaves nothing behind."""
     module = importlib.import_module(f"experiments.{name}.run")
     settings = importlib.import_module(f"experiments.{name}.settings").SCALES[scale]
-    result = {"experiment": name, "scale": scale, **provenance(), **module.run(settings)}
+    start = time.perf_counter()
+    found = module.run(settings)
+    took = {"device": machine(), "seconds": round(time.perf_counter() - start, 1)}
+    result = {"experiment": name, "scale": scale, **provenance(), **took, **found}
     if scale == "smoke":
         with tempfile.TemporaryDirectory() as folder:
             _write(name, result, Path(folder))

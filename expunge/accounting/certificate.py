@@ -26,6 +26,7 @@ __all__ = [
     "Certificate",
     "Difference",
     "differences",
+    "file_differences",
     "issue",
     "json_schema",
     "parse_certificate",
@@ -238,6 +239,16 @@ def differences(certificate: Certificate) -> list[Difference]:
                 f"its history supports {canonical(supported.get(field))}"
             )
     return [Difference(*item) for item in found.items()]
+
+
+def file_differences(certificate: Certificate, sha256: str) -> list[Difference]:
+    """None if the model's file has this hash; a commitment is the hash of a file with a salt."""
+    field = "commitments" if "model" in certificate.commitments else "model_sha256"
+    stated = certificate.model_sha256 or certificate.commitments.get("model")
+    if stated == sha256:
+        return []
+    missing = "is missing: the certificate names no model's file"
+    return [Difference(field, missing if stated is None else "is that of another model's file")]
 
 
 def canonical(document: object) -> str:

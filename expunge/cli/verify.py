@@ -1,5 +1,6 @@
 """`expunge verify`: a certificate's numbers again, from its own history; or a whole workspace's."""
 
+import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,15 +15,21 @@ def verify(
     file: Annotated[
         str, typer.Argument(help="Certificate as JSON (- reads standard input), or a workspace.")
     ],
+    model: Annotated[
+        Path | None, typer.Option(help="A model's file: is it the one that the certificate names?")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a certificate; exit status 1 and the first wrong field if it does not hold."""
     if file != "-" and Path(file).is_dir():
+        from expunge.accounting.refusal import InvalidInput
         from expunge.workspace.verify import verify as check
 
+        if model is not None:
+            raise InvalidInput("model", "a workspace has its own; give a certificate's file")
         document = check(Path(file))
     else:
-        document = _certificate(read_text(file))
+        document = _certificate(read_text(file), model)
     if json:
         print_json(document)
     else:
@@ -31,11 +38,14 @@ def verify(
         raise typer.Exit(1)
 
 
-def _certificate(text: str) -> dict[str, Any]:
-    from expunge.accounting.certificate import differences, parse_certificate
+def _certificate(text: str, model: Path | None) -> dict[str, Any]:
+    from expunge.accounting.certificate import differences, file_differences, parse_certificate
 
     certificate = parse_certificate(text)
     found = differences(certificate)
+    if model is not None:
+        digest = hashlib.sha256(model.read_bytes()).hexdigest()
+        found = [*found, *file_differences(certificate, digest)]
     return {
         "valid": not found,
         "first_difference": found[0].field if found else None,

@@ -291,7 +291,7 @@ class Certified(BaseEstimator):
     def _issued(self, job: Job, outcome: Outcome, requests: Sequence[str]) -> Certificate:
         return issued(
             outcome,
-            model_bytes(outcome.theta),
+            model_bytes(outcome.theta, outcome.salt),
             delta=job.target.delta,
             strategy=self._chosen.name,
             forgotten=job.forgotten,

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from expunge.accounting.calibration import EpsilonDelta
-from expunge.accounting.certificate import parse_certificate
+from expunge.accounting.certificate import file_differences, parse_certificate
 from expunge.accounting.document import AccountRequest
 from expunge.core.whole_file import sync, write_whole
 from expunge.sampling.batches import keys_of
@@ -74,7 +74,7 @@ def save(estimator: Estimator, folder: str | Path) -> None:
 def _write(estimator: Estimator, folder: Path, token: str) -> None:
     names = {kind: f"{kind}-{token}.safetensors" for kind in ("model", "secret")}
     job, outcome = estimator._job, estimator._outcome
-    write_whole(folder / names["model"], model_bytes(outcome.theta))
+    write_whole(folder / names["model"], model_bytes(outcome.theta, outcome.salt))
     try:
         save_file(_secret(estimator, job, outcome), folder / names["secret"])
     except SafetensorError as error:  # a full disk, most likely
@@ -203,8 +203,7 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor
     )
     text = document["certificate"]
     certificate = None if text is None else parse_certificate(text)
-    stated = None if certificate is None else certificate.model_sha256
-    if stated not in (None, model_sha256(theta)):
+    if certificate and file_differences(certificate, model_sha256(theta, outcome.salt)):
         raise ValueError("the model is not the one that its certificate is about")
     estimator._install(job, _strategy(document["chosen"]), outcome, certificate)
     if estimator._fingerprint != bytes(secret["fingerprint"].tolist()):

@@ -1,7 +1,6 @@
 """The certificate of an outcome, whatever it is a model of."""
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -25,7 +24,7 @@ class Certifiable(Protocol):
     def comparator(self) -> str | None: ...
 
     @property
-    def noise_free(self) -> bool: ...
+    def salt(self) -> str | None: ...
 
     @property
     def declared(self) -> tuple[str, ...]: ...
@@ -43,14 +42,15 @@ def issued(
     declared: Sequence[str],
 ) -> Certificate:
     """Args:
-    model: The released file; a model without noise gets a salted commitment, because its plain
-        hash would tell who is in it.
+    model: The released file. That of a model without noise must hold its salt: its hash is a
+        commitment then, which tells nothing to whoever does not have the file.
     covered: No earlier model left the house, or the history accounts for those that did.
     declared: Lines of the caller's, after the outcome's own.
     """
     assert outcome.assumptions is not None
     assert outcome.history is not None
-    salted = hashlib.sha256(secrets.token_bytes(32) + model).hexdigest()
+    assert outcome.salt is None or outcome.salt.encode() in model
+    digest = hashlib.sha256(model).hexdigest()
     return issue(
         outcome.assumptions,
         outcome.history,
@@ -60,7 +60,7 @@ def issued(
         requests=requests,
         uncovered_releases=not covered,
         comparator=outcome.comparator,
-        model_sha256=None if outcome.noise_free else hashlib.sha256(model).hexdigest(),
-        commitments={"model": salted} if outcome.noise_free else {},
+        model_sha256=None if outcome.salt else digest,
+        commitments={"model": digest} if outcome.salt else {},
         declared=(*outcome.declared, *declared),
     )

@@ -15,6 +15,7 @@ from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective, gradient_rounding
+from expunge.unlearning.model_file import SALT, fresh_salt, salt_of
 
 __all__ = ["Job", "NoCertificate", "Outcome"]
 
@@ -117,7 +118,8 @@ class Outcome:
             where the model carries no noise.
         rounds: For each phase, how many requests had been honoured before it.
         comparator: What the model is hard to tell from, where the history does not say it.
-        noise_free: The model carries no noise: its hash would be a membership oracle.
+        noise_free: The model carries no noise: without a salt in its file, the file's hash would be
+            a membership oracle.
         declared: Lines for the certificate about what the history cannot say.
         secret: Never released, never published: un-noised solutions and the like.
     """
@@ -130,3 +132,12 @@ class Outcome:
     comparator: str | None = None
     noise_free: bool = False
     secret: dict[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.noise_free:
+            self.secret.setdefault(SALT, fresh_salt())
+
+    @property
+    def salt(self) -> str | None:
+        """Of the model's file."""
+        return salt_of(self.secret) if self.noise_free else None

@@ -1,22 +1,43 @@
 """The file of a released model: its hash is the one that certificates name.
 
 sha256sum models/<sha256>.safetensors
+
+Whoever can compute a model without noise from the records that they suspect could hash it and
+compare. Its file therefore holds a random salt: the hash tells nothing to those who do not have
+the file, and those who have it check the certificate like any other.
 """
 
 import hashlib
+import secrets
 
+import torch
 from safetensors import torch as safetensors
 from torch import Tensor
 
-__all__ = ["model_bytes", "model_sha256"]
+__all__ = ["SALT", "file_bytes", "fresh_salt", "model_bytes", "model_sha256", "salt_of"]
+
+SALT = "salt"  # its name in a file's metadata, and in secret state
 
 
-def model_bytes(theta: Tensor) -> bytes:
-    """safetensors with one tensor, theta (outputs, features), float64; the last feature is the
-    intercept's.
-    """
-    return safetensors.save({"theta": theta.contiguous()})
+def fresh_salt() -> Tensor:
+    """32 random bytes."""
+    return torch.frombuffer(bytearray(secrets.token_bytes(32)), dtype=torch.uint8)
 
 
-def model_sha256(theta: Tensor) -> str:
-    return hashlib.sha256(model_bytes(theta)).hexdigest()
+def salt_of(secret: dict[str, Tensor]) -> str | None:
+    """In hexadecimal, where secret state has one."""
+    return bytes(secret[SALT].tolist()).hex() if SALT in secret else None
+
+
+def file_bytes(tensors: dict[str, Tensor], salt: str | None = None) -> bytes:
+    """safetensors, with the salt as its metadata."""
+    return safetensors.save(tensors, None if salt is None else {SALT: salt})
+
+
+def model_bytes(theta: Tensor, salt: str | None = None) -> bytes:
+    """One tensor, theta (outputs, features), float64; the last feature is the intercept's."""
+    return file_bytes({"theta": theta.contiguous()}, salt)
+
+
+def model_sha256(theta: Tensor, salt: str | None = None) -> str:
+    return hashlib.sha256(model_bytes(theta, salt)).hexdigest()

@@ -1,6 +1,7 @@
 """`fit`: two tables in, a workspace out. It appears whole, or not at all."""
 
 import glob
+import hashlib
 import json
 import os
 import secrets
@@ -18,7 +19,7 @@ from expunge.core.whole_file import sync, write_whole
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.files import save
 from expunge.unlearning.job import NoCertificate
-from expunge.unlearning.model_file import model_bytes, model_sha256
+from expunge.unlearning.model_file import model_bytes
 from expunge.unlearning.solver import NotConverged
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
@@ -114,9 +115,10 @@ def _write(
     write_table(mine.table, folder.records_file(names))
     if theirs is not None:
         write_table(theirs.table, folder.records_file(PUBLIC_RECORDS))
-    theta = model._outcome.theta
+    content = model_bytes(model._outcome.theta, model._outcome.salt)
+    digest = hashlib.sha256(content).hexdigest()
     save(model, folder.secret_folder(token))
-    write_whole(folder.model_file(model_sha256(theta)), model_bytes(theta))
+    write_whole(folder.model_file(digest), content)
     folder.ledger.create()
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
@@ -125,7 +127,7 @@ def _write(
         entries.add_records([] if theirs is None else theirs.ids, "public")
         entries.add_records(mine.ids, "private")
         entries.add_model(
-            sha256=model_sha256(theta),
+            sha256=digest,
             secret=token,
             records_file=names,
             evaluation=None

@@ -1,5 +1,6 @@
 """One request honoured: new files first, then the ledger's commit makes them current."""
 
+import hashlib
 import json
 import secrets
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from expunge.core.whole_file import sync, write_whole
 from expunge.ledger import Entries, Request
 from expunge.unlearning.files import save
 from expunge.unlearning.job import NoCertificate
-from expunge.unlearning.model_file import model_bytes, model_sha256
+from expunge.unlearning.model_file import model_bytes
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current
@@ -49,13 +50,14 @@ def honour(
         table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
     )
     write_table(table.filter(compute.invert(gone)), folder.records_file(records))
-    theta = model._outcome.theta
+    content = model_bytes(model._outcome.theta, model._outcome.salt)
+    digest = hashlib.sha256(content).hexdigest()
     save(model, folder.secret_folder(token))
-    write_whole(folder.model_file(model_sha256(theta)), model_bytes(theta))
+    write_whole(folder.model_file(digest), content)
     for kind in ("models", "records", "secret"):
         sync(folder.path / kind)
     after = entries.add_model(
-        sha256=model_sha256(theta),
+        sha256=digest,
         secret=token,
         records_file=records,
         evaluation=_evaluation(folder, entries, options, model),

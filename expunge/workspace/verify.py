@@ -4,7 +4,13 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from expunge.accounting.certificate import Certificate, Difference, differences, parse_certificate
+from expunge.accounting.certificate import (
+    Certificate,
+    Difference,
+    differences,
+    file_differences,
+    parse_certificate,
+)
 from expunge.accounting.refusal import InvalidInput
 from expunge.ledger import Entries, Model
 from expunge.workspace.folder import Folder
@@ -71,10 +77,8 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
 def _ledger_differences(
     certificate: Certificate, model: Model, entries: Entries
 ) -> list[Difference]:
-    found = list(differences(certificate))
+    found = [*differences(certificate), *file_differences(certificate, model.sha256)]
     gone, honoured = entries.counts()["forgotten"], entries.requests("honoured")
-    if certificate.model_sha256 not in (None, model.sha256):
-        found.append(Difference("model_sha256", "is not the current model's"))
     if certificate.forgotten != gone:
         problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
         found.append(Difference("forgotten", problem))

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.cli.test_main import EXAMPLE, expunge
-from tests.cli.workspaces import made, printed, refused
+from tests.cli.workspaces import made, printed, refused, tables
 from tests.workspace.tables_made import change_ledger
 
 
@@ -84,6 +84,12 @@ def test_a_missing_file_exits_2(tmp_path):
     assert "none.json" in expunge("verify", tmp_path / "none.json").complaint
 
 
+def test_a_certificate_of_no_model_says_so_when_asked_about_one(certificate):
+    outcome = expunge("verify", certificate, "--model", certificate)
+    assert outcome.status == 1
+    assert outcome.out.startswith("NOT VALID: model_sha256 is missing")
+
+
 # ---- workspaces ---------------------------------------------------------------------------------
 
 
@@ -103,6 +109,23 @@ def test_a_whole_workspace_is_verified(workspace):
     assert outcome.out.startswith("valid: every number follows")
     for line in document["claim"]["statement"]:
         assert line in outcome.out
+
+
+@pytest.mark.parametrize("strategy", ["residual", "retrain"])  # a hash, and a commitment
+def test_whoever_has_certificate_and_model_can_tell_that_they_belong_together(tmp_path, strategy):
+    workspace = tmp_path / "shop"
+    printed("fit", workspace, *tables(tmp_path), "--strategy", strategy)
+    printed("forget", workspace, "00003")
+    certificate = workspace / "certificates/1.json"
+    (model,) = (workspace / "models").iterdir()
+    assert printed("verify", certificate, "--model", model)["valid"] is True
+    assert printed("verify", workspace)["valid"] is True
+    outcome = expunge("verify", certificate, "--model", certificate)
+    named = "model_sha256" if strategy == "residual" else "commitments"
+    assert outcome.status == 1
+    assert outcome.out.startswith(f"NOT VALID: {named} is that of another model's file")
+    assert "a workspace has its own" in refused("verify", workspace, "--model", model)
+    assert "none.safetensors" in refused("verify", certificate, "--model", "none.safetensors")
 
 
 def test_a_workspace_that_forgot_nothing_certifies_nothing(tmp_path):

@@ -57,6 +57,19 @@ def test_what_was_saved_comes_back_whole_and_can_go_on(tmp_path, strategy, reque
     assert certificate.claim.epsilon <= 1
 
 
+@pytest.mark.parametrize("strategy", ["residual", "retrain"])  # a hash, and a commitment
+def test_another_model_does_not_fit_the_certificate(tmp_path, strategy):
+    clf = fitted(strategy)
+    clf.forget("r1")
+    save(clf, tmp_path / "model")
+    (file,) = (tmp_path / "model").glob("model-*.safetensors")
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="not the one that its certificate is about"):
+        load(tmp_path / "model")
+
+
 @pytest.mark.parametrize("reference", ["zero", "start", "center"])
 def test_a_regressor_without_a_ball_comes_back(tmp_path, reference):
     X, y = measured()

@@ -5,7 +5,7 @@ import hashlib
 import torch
 from safetensors.torch import load
 
-from expunge.unlearning.model_file import model_bytes, model_sha256
+from expunge.unlearning.model_file import SALT, fresh_salt, model_bytes, model_sha256, salt_of
 
 THETA = torch.arange(12, dtype=torch.float64).reshape(3, 4) / 7
 
@@ -18,6 +18,13 @@ def test_equal_weights_make_equal_files_however_they_lie_in_memory():
     turned = THETA.T.contiguous().T
     assert not turned.is_contiguous()
     assert model_bytes(turned) == model_bytes(THETA)
+
+
+def test_a_salt_changes_the_hash_and_not_the_weights():
+    salts = [salt_of({SALT: fresh_salt()}) for _ in range(2)]
+    assert len({model_sha256(THETA), *(model_sha256(THETA, salt) for salt in salts)}) == 3
+    assert torch.equal(load(model_bytes(THETA, salts[0]))["theta"], THETA)
+    assert salt_of({}) is None
 
 
 def test_the_hash_is_that_of_the_file_and_changes_with_the_last_bit():

@@ -43,7 +43,10 @@ def test_nothing_of_the_forgotten_records_is_in_it(strategy):
     expected = placebo(strategy, job, before).theta
     poisoned = replace(job, features=job.features.clone())
     poisoned.features[GONE] = torch.inf
-    nothing = {name: torch.full_like(v, torch.nan) for name, v in before.secret.items()}
+    nothing = {
+        name: torch.full_like(v, torch.nan if v.is_floating_point() else 0)
+        for name, v in before.secret.items()
+    }
     ruined = replace(before, theta=torch.full_like(before.theta, torch.nan), secret=nothing)
     assert torch.equal(placebo(strategy, poisoned, ruined).theta, expected)
 

@@ -6,6 +6,7 @@ import torch
 from expunge.accounting.account import account
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses import objective as objective_module
+from expunge.unlearning.model_file import SALT
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from tests.unlearning.problems import job_of, without
@@ -48,10 +49,11 @@ def test_the_model_is_a_function_of_the_retained_records_alone():
     assert torch.equal(*models)
 
 
-def test_nothing_secret_is_kept_and_nothing_is_random():
+def test_nothing_secret_is_kept_and_nothing_is_random_but_the_salt_of_the_file():
     job = job_of()
     one, other = Retrain().fit(job), Retrain().fit(job)
-    assert one.secret == {}
+    assert list(one.secret) == [SALT]
+    assert one.salt != other.salt
     assert torch.equal(one.theta, other.theta)
     assert any("from scratch" in line for line in one.declared)
 

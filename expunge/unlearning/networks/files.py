@@ -46,6 +46,7 @@ from expunge.accounting.certificate import (
     Certificate,
     canonical,
     differences,
+    file_differences,
     parse_certificate,
 )
 from expunge.accounting.document import parse_json
@@ -83,7 +84,7 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
     """Raises: ValueError: the folder is busy, holds something else or later, the model changed."""
     folder = Path(folder)
     fitted = unlearner._known()
-    model = network_bytes(unlearner.model)
+    model = network_bytes(unlearner.model, fitted.outcome.salt)
     if model != unlearner.model_bytes():
         raise ValueError(OTHER_MODEL)
     if not fitted.unchanged:
@@ -115,8 +116,7 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
 def load(model: nn.Module, folder: str | Path) -> Certificate | None:
     """Write saved weights into a module of the same kind; returns their certificate.
 
-    For whoever is given the model: it reads nothing secret. `TorchUnlearner.load` goes on. A
-    certificate without a hash, of a model without noise, fits any weights: nothing is checked.
+    For whoever is given the model: it reads nothing secret. `TorchUnlearner.load` goes on.
 
     Raises:
         ValueError: not such a folder, another architecture, a certificate that does not recompute,
@@ -127,11 +127,10 @@ def load(model: nn.Module, folder: str | Path) -> Certificate | None:
         content = (folder / MODEL).read_bytes()
         path = folder / CERTIFICATE
         certificate = parse_certificate(path.read_text()) if path.exists() else None
-        stated = None if certificate is None else certificate.model_sha256
         altered = [] if certificate is None else differences(certificate)
         if altered:
             raise ValueError(f"the certificate's {altered[0].field}: {altered[0].problem}")
-        if stated not in (None, hashlib.sha256(content).hexdigest()):
+        if certificate and file_differences(certificate, hashlib.sha256(content).hexdigest()):
             raise ValueError(OTHER_MODEL)
         model.load_state_dict(tensors(content))
     except (OSError, RuntimeError, SafetensorError, json.JSONDecodeError) as error:

@@ -16,6 +16,7 @@ from expunge.accounting.account import Account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
+from expunge.unlearning.model_file import SALT, fresh_salt, salt_of
 from expunge.unlearning.networks.inputs import Inputs, joined
 
 __all__ = ["Foreseeing", "NetworkJob", "NetworkLoss", "NetworkOutcome", "NetworkStrategy"]
@@ -124,7 +125,8 @@ class NetworkOutcome:
             certificate, because a solver's iterations depend on what is forgotten.
         rounds: For each phase, how many requests had been honoured before it.
         comparator: What the model is hard to tell from, where the history does not say it.
-        noise_free: The model carries no noise: its hash would be a membership oracle.
+        noise_free: The model carries no noise: without a salt in its file, the file's hash would be
+            a membership oracle.
         declared: Lines for the certificate about what the history cannot say.
         secret: Never released, never published. A tensor whose name begins with "rows." has one
             row for each record, public ones first; whoever installs the outcome zeroes those of
@@ -140,6 +142,15 @@ class NetworkOutcome:
     comparator: str | None = None
     noise_free: bool = False
     secret: dict[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.noise_free:
+            self.secret.setdefault(SALT, fresh_salt())
+
+    @property
+    def salt(self) -> str | None:
+        """Of the model's file."""
+        return salt_of(self.secret) if self.noise_free else None
 
 
 class NetworkStrategy(Protocol):

@@ -21,7 +21,12 @@ from torch import Tensor, nn
 from expunge.accounting.account import account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import EpsilonDelta
-from expunge.accounting.certificate import Certificate, differences, parse_certificate
+from expunge.accounting.certificate import (
+    Certificate,
+    differences,
+    file_differences,
+    parse_certificate,
+)
 from expunge.accounting.document import AccountRequest
 from expunge.accounting.history import History
 from expunge.accounting.refusal import InvalidInput
@@ -363,7 +368,7 @@ def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]
 def _check_certificate(fitted: Fitted, model: str, strategy: str) -> None:
     """Raises: ValueError: state, document and certificate are not of one piece."""
     job, certificate = fitted.job, fitted.certificate
-    whole = network_bytes(with_state(job.module, fitted.outcome.state))
+    whole = network_bytes(with_state(job.module, fitted.outcome.state), fitted.outcome.salt)
     if hashlib.sha256(whole).hexdigest() != model:
         raise ValueError("the weights are not those that the document names")
     if len(fitted.issued) != job.request or (certificate is None) != (not fitted.issued):
@@ -375,7 +380,7 @@ def _check_certificate(fitted: Fitted, model: str, strategy: str) -> None:
     altered = differences(certificate)
     if altered:
         raise ValueError(f"the certificate's {altered[0].field}: {altered[0].problem}")
-    if certificate.model_sha256 not in (None, model):
+    if file_differences(certificate, model):
         raise ValueError("the weights are not those that the certificate is about")
     if not _is_about(certificate, fitted.outcome):
         raise ValueError("the certificate is about another history")

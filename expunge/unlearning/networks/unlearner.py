@@ -370,7 +370,8 @@ class TorchUnlearner:
     def model_bytes(self) -> bytes:
         """The current model's file, as the last fit or request left it."""
         fitted = self._known()
-        return network_bytes(with_state(fitted.job.module, fitted.outcome.state))
+        whole = with_state(fitted.job.module, fitted.outcome.state)
+        return network_bytes(whole, fitted.outcome.salt)
 
     def _known(self) -> Fitted:
         if self._fitted is None:
@@ -426,7 +427,7 @@ class TorchUnlearner:
         honoured = [] if fitted.certificate is None else fitted.certificate.requests
         return issued(
             outcome,
-            network_bytes(with_state(job.module, outcome.state)),
+            network_bytes(with_state(job.module, outcome.state), outcome.salt),
             delta=job.target.delta,
             strategy=self.strategy.name,
             forgotten=job.forgotten,

@@ -8,8 +8,9 @@ import hashlib
 from collections.abc import Mapping
 
 import torch
-from safetensors import torch as safetensors
 from torch import Tensor, nn
+
+from expunge.unlearning.model_file import file_bytes
 
 __all__ = ["copy_into", "load_into", "network_bytes", "network_sha256", "state_of", "with_state"]
 
@@ -44,10 +45,10 @@ def with_state(module: nn.Module, state: Mapping[str, Tensor], device: str = "cp
     return made
 
 
-def network_bytes(module: nn.Module) -> bytes:
+def network_bytes(module: nn.Module, salt: str | None = None) -> bytes:
     """safetensors of the module's `state_dict`, shared tensors written once for each name."""
     state = module.state_dict()
-    return safetensors.save({n: v.detach().cpu().contiguous().clone() for n, v in state.items()})
+    return file_bytes({n: v.detach().cpu().contiguous().clone() for n, v in state.items()}, salt)
 
 
 def network_sha256(module: nn.Module) -> str:

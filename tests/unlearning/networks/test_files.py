@@ -56,11 +56,13 @@ def test_before_a_deletion_there_is_no_certificate(tmp_path):
     assert load(network(5), tmp_path / "m") is None
 
 
-def test_a_model_that_changed_is_neither_saved_nor_loaded_as_certified(tmp_path):
-    made = fitted()
-    made.forget("p1")
+@pytest.mark.parametrize("strategy", ["head", "retrain"])  # a hash, and a commitment
+def test_a_model_that_changed_is_neither_saved_nor_loaded_as_certified(tmp_path, strategy):
+    made = fitted(strategy)
+    certificate = made.forget("p1")
     made.save(tmp_path / "m")
-    fitted().save(tmp_path / "other")
+    assert load(network(5), tmp_path / "m") == certificate
+    fitted(strategy).save(tmp_path / "other")
     (tmp_path / "m/model.safetensors").write_bytes(
         (tmp_path / "other/model.safetensors").read_bytes()
     )
