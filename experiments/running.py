@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from experiments.parts import machine
 
-__all__ = ["ROOT", "Scale", "drawn", "execute", "names", "provenance"]
+__all__ = ["ROOT", "Scale", "commit", "drawn", "execute", "names", "provenance"]
 
 ROOT = Path(__file__).parent
 Scale = Literal["smoke", "cpu", "paper"]
@@ -30,10 +30,10 @@ def execute(name: str, scale: Scale) -> None:
     """Run and write the results; a smoke run leaves nothing behind."""
     module = importlib.import_module(f"experiments.{name}.run")
     settings = importlib.import_module(f"experiments.{name}.settings").SCALES[scale]
-    start = time.perf_counter()
+    described, start = {"experiment": name, "scale": scale, **provenance()}, time.perf_counter()
     found = module.run(settings)
     took = {"device": machine(), "seconds": round(time.perf_counter() - start, 1)}
-    result = {"experiment": name, "scale": scale, **provenance(), **took, **found}
+    result = {**described, **took, **found}
     if scale == "smoke":
         with tempfile.TemporaryDirectory() as folder:
             _write(name, result, Path(folder))
@@ -63,11 +63,23 @@ def provenance() -> dict[str, Any]:
         except PackageNotFoundError:
             return None
 
-    git = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    )
     return {
-        "commit": git.stdout.strip() or None,
+        "commit": commit(ROOT.parent),
         "versions": {"python": sys.version.split()[0]}
         | {package: installed(package) for package in ("expunge", "numpy", "scipy", "torch")},
     }
+
+
+def commit(repository: Path) -> str | None:
+    """Where the code stands; -dirty if it differs, whatever results and pages of text say."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=repository, capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip()
+
+    found = git("describe", "--always")
+    results = [f":(exclude,glob){kind}" for kind in ("experiments/*/results/**", "**/*.md")]
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *results)
+    return f"{found}-dirty" if found and changed else found or None

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.running import names, provenance
+from experiments import running
+from experiments.running import commit, execute, names, provenance
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,3 +39,33 @@ def test_a_smoke_run_leaves_nothing_behind():
 
 def test_results_say_where_they_come_from():
     assert provenance()["versions"]["numpy"]
+
+
+def test_a_commit_is_dirty_if_code_changed_not_if_results_did(tmp_path):
+    def git(*arguments):
+        name = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", *name, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    code, results = tmp_path / "code.py", tmp_path / "experiments/one/results/paper.json"
+    results.parent.mkdir(parents=True)
+    assert commit(tmp_path) is None
+    for file in (code, results):
+        file.write_text("1")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "all")
+    clean = commit(tmp_path)
+    results.write_text("2")
+    assert commit(tmp_path) == clean
+    assert "dirty" not in clean
+    code.write_text("2")
+    assert commit(tmp_path) == f"{clean}-dirty"
+
+
+def test_a_run_records_machine_and_seconds(monkeypatch):
+    found, ticks = [], iter([100.0, 107.0])
+    monkeypatch.setattr(running, "_write", lambda *written: found.append(written[1]))
+    monkeypatch.setattr(running.time, "perf_counter", lambda: next(ticks))
+    execute("errata", "smoke")
+    assert found[0]["device"]
+    assert found[0]["seconds"] == 7
