@@ -53,6 +53,16 @@ def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
     assert "kept a model from before" not in first_screen(page(document()))
 
 
+@pytest.mark.parametrize(
+    "named",
+    [{"model_sha256": "ab" * 32}, {"commitments": {"model": "ab" * 32}}, {}],
+    ids=["by its hash", "by a commitment", "not at all"],
+)
+def test_the_model_is_named_as_the_certificate_names_it(named):
+    text = page(document(certificate=certificate(**named)))
+    assert f"<code>{'ab' * 16 if named else 'not named'}</code>" in text
+
+
 def test_assumed_constants_are_marked():
     text = page(document())
     assert '<span class="mark assumed">assumed</span>' in text
