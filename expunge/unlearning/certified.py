@@ -26,13 +26,13 @@ from expunge.accounting.strategies import Strategy as Price
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
+from expunge.unlearning import model_file
 from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.ids import id_rows, rows_to_forget
 from expunge.unlearning.issuing import issued
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear_head import LinearHead
-from expunge.unlearning.model_file import model_bytes
 from expunge.unlearning.placebo import placebo
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
@@ -135,6 +135,11 @@ class Certified(BaseEstimator):
         _, job = self._without(ids)
         found = placebo(self._chosen, job, self._outcome)
         return replace(self._head, theta=found.theta)
+
+    def model_bytes(self) -> bytes:
+        """The model's file, as it may be handed out; certificates name its hash."""
+        check_is_fitted(self)
+        return model_file.model_bytes(self._outcome.theta, self._outcome.salt)
 
     def save(self, folder: str | Path) -> None:
         """Write model, records and certificate into a folder (`expunge.unlearning.files`)."""
@@ -291,7 +296,7 @@ class Certified(BaseEstimator):
     def _issued(self, job: Job, outcome: Outcome, requests: Sequence[str]) -> Certificate:
         return issued(
             outcome,
-            model_bytes(outcome.theta, outcome.salt),
+            model_file.model_bytes(outcome.theta, outcome.salt),
             delta=job.target.delta,
             strategy=self._chosen.name,
             forgotten=job.forgotten,

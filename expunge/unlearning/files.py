@@ -32,7 +32,7 @@ from expunge.unlearning.choice import Strategy
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin
-from expunge.unlearning.model_file import model_bytes, model_sha256
+from expunge.unlearning.model_file import model_sha256
 from expunge.unlearning.schemes import SCHEMES
 
 __all__ = ["load", "save"]
@@ -74,7 +74,7 @@ def save(estimator: Estimator, folder: str | Path) -> None:
 def _write(estimator: Estimator, folder: Path, token: str) -> None:
     names = {kind: f"{kind}-{token}.safetensors" for kind in ("model", "secret")}
     job, outcome = estimator._job, estimator._outcome
-    write_whole(folder / names["model"], model_bytes(outcome.theta, outcome.salt))
+    write_whole(folder / names["model"], estimator.model_bytes())
     try:
         save_file(_secret(estimator, job, outcome), folder / names["secret"])
     except SafetensorError as error:  # a full disk, most likely

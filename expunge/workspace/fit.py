@@ -19,7 +19,6 @@ from expunge.core.whole_file import sync, write_whole
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.files import save
 from expunge.unlearning.job import NoCertificate
-from expunge.unlearning.model_file import model_bytes
 from expunge.unlearning.solver import NotConverged
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
@@ -115,7 +114,7 @@ def _write(
     write_table(mine.table, folder.records_file(names))
     if theirs is not None:
         write_table(theirs.table, folder.records_file(PUBLIC_RECORDS))
-    content = model_bytes(model._outcome.theta, model._outcome.salt)
+    content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
     save(model, folder.secret_folder(token))
     write_whole(folder.model_file(digest), content)

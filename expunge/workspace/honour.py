@@ -14,7 +14,6 @@ from expunge.core.whole_file import sync, write_whole
 from expunge.ledger import Entries, Request
 from expunge.unlearning.files import save
 from expunge.unlearning.job import NoCertificate
-from expunge.unlearning.model_file import model_bytes
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current
@@ -50,7 +49,7 @@ def honour(
         table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
     )
     write_table(table.filter(compute.invert(gone)), folder.records_file(records))
-    content = model_bytes(model._outcome.theta, model._outcome.salt)
+    content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
     save(model, folder.secret_folder(token))
     write_whole(folder.model_file(digest), content)

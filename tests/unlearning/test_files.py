@@ -63,6 +63,7 @@ def test_another_model_does_not_fit_the_certificate(tmp_path, strategy):
     clf.forget("r1")
     save(clf, tmp_path / "model")
     (file,) = (tmp_path / "model").glob("model-*.safetensors")
+    assert file.read_bytes() == clf.model_bytes() == load(tmp_path / "model").model_bytes()
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)

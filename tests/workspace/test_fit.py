@@ -467,7 +467,7 @@ def test_an_exception_while_writing_leaves_nothing(tmp_path, monkeypatch):
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "model_bytes", interrupted)
+    monkeypatch.setattr(module.CertifiedClassifier, "model_bytes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fitted(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"private.csv", "public.csv"}

@@ -4,7 +4,6 @@ sha256sum model.safetensors
 """
 
 import copy
-import hashlib
 from collections.abc import Mapping
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from expunge.unlearning.model_file import file_bytes
 
-__all__ = ["copy_into", "load_into", "network_bytes", "network_sha256", "state_of", "with_state"]
+__all__ = ["copy_into", "load_into", "network_bytes", "state_of", "with_state"]
 
 
 def state_of(module: nn.Module) -> dict[str, Tensor]:
@@ -49,7 +48,3 @@ def network_bytes(module: nn.Module, salt: str | None = None) -> bytes:
     """safetensors of the module's `state_dict`, shared tensors written once for each name."""
     state = module.state_dict()
     return file_bytes({n: v.detach().cpu().contiguous().clone() for n, v in state.items()}, salt)
-
-
-def network_sha256(module: nn.Module) -> str:
-    return hashlib.sha256(network_bytes(module)).hexdigest()
