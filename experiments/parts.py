@@ -44,6 +44,11 @@ class Parts:
     machines: set[str] = field(default_factory=set)
     missing: list[str] = field(default_factory=list)
 
+    @property
+    def device(self) -> str:
+        """All machines that ran a part."""
+        return " and ".join(sorted(self.machines))
+
     def kept(self, name: str) -> Rows | None:
         """The part's rows from before, if it is there."""
         path = self._path(name)

@@ -14,6 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
 from experiments.parts import machine
 
 __all__ = ["ROOT", "Scale", "commit", "drawn", "execute", "names", "provenance"]
@@ -32,7 +34,11 @@ def execute(name: str, scale: Scale) -> None:
     settings = importlib.import_module(f"experiments.{name}.settings").SCALES[scale]
     described, start = {"experiment": name, "scale": scale, **provenance()}, time.perf_counter()
     found = module.run(settings)
-    took = {"device": machine(), "seconds": round(time.perf_counter() - start, 1)}
+    on_gpu = torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0
+    took = {
+        "device": machine() if on_gpu else "CPU",
+        "seconds": round(time.perf_counter() - start, 1),
+    }
     result = {**described, **took, **found}
     if scale == "smoke":
         with tempfile.TemporaryDirectory() as folder:
@@ -64,14 +70,14 @@ def provenance() -> dict[str, Any]:
             return None
 
     return {
-        "commit": commit(ROOT.parent),
+        "commit": commit(ROOT.parent, names()),
         "versions": {"python": sys.version.split()[0]}
         | {package: installed(package) for package in ("expunge", "numpy", "scipy", "torch")},
     }
 
 
-def commit(repository: Path) -> str | None:
-    """Where the code stands; -dirty if it differs, whatever results and pages of text say."""
+def commit(repository: Path, experiments: list[str]) -> str | None:
+    """Where the code stands; -dirty if it differs, whatever these experiments' results say."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
@@ -80,6 +86,7 @@ def commit(repository: Path) -> str | None:
         return done.stdout.strip()
 
     found = git("describe", "--always")
-    results = [f":(exclude,glob){kind}" for kind in ("experiments/*/results/**", "**/*.md")]
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *results)
+    places = [*(f"experiments/{name}/results/**" for name in experiments), "**/*.md"]
+    besides = [f":(exclude,glob){place}" for place in places]
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *besides)
     return f"{found}-dirty" if found and changed else found or None

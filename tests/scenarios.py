@@ -38,8 +38,9 @@ def gaussian_delta(mu: Array | float, epsilon: Array | float) -> Array:
     """
     mu, epsilon = np.asarray(mu, float), np.asarray(epsilon, float)
     positive = np.where(mu > 0, mu, 1.0)
-    a = epsilon / positive - positive / 2
-    density = np.exp(-a * a / 2) / math.sqrt(2 * math.pi)
+    with np.errstate(over="ignore"):  # of a tiny mu: a or its square is infinite, delta is 0
+        a = epsilon / positive - positive / 2
+        density = np.exp(-a * a / 2) / math.sqrt(2 * math.pi)
     # Where a + mu < 0 erfcx may overflow; there epsilon < 0, which nobody asks for.
     mills = math.sqrt(math.pi / 2) * erfcx((a + positive) / math.sqrt(2))
     return np.where(mu > 0, ndtr(-a) - density * mills, 0.0)

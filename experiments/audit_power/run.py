@@ -41,7 +41,12 @@ def run(settings: Settings) -> dict[str, Any]:
         *parts.rows("langevin", lambda: _langevin(settings)),
     ]
     parts.done()
-    return {"settings": asdict(settings), "rows": rows, "seconds": parts.seconds}
+    return {
+        "settings": asdict(settings),
+        "device": parts.device,
+        "seconds": parts.seconds,
+        "rows": rows,
+    }
 
 
 def _job(settings: Settings, strategy: Residual | Langevin) -> Any:

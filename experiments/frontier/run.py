@@ -72,6 +72,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "cells": [],
         "baselines": [],
         "growth": tables["growth"],
+        "device": parts.device,
         "seconds": parts.seconds,
     }
     for name in (task.name for task in settings.tasks):

@@ -89,6 +89,7 @@ def run(settings: Settings) -> dict[str, Any]:
     parts.done()
     return {
         "settings": asdict(settings),
+        "device": parts.device,
         "seconds": parts.seconds,
         "full": [row for pair in settings.pairs for row in full[pair]],
         "heads": [row for pair in settings.pairs for row in heads[pair]],

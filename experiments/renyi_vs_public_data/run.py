@@ -119,7 +119,7 @@ def run(settings: Settings) -> dict[str, Any]:
     parts.done()
     result = {
         "settings": asdict(settings),
-        "device": " and ".join(sorted(parts.machines)),
+        "device": parts.device,
         "seconds": parts.seconds,
         "missing": parts.missing,
         "available": {

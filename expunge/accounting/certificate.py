@@ -89,8 +89,8 @@ class Certificate(_Frozen):
     declared: list[str] = Field(description="What the issuer says that the history cannot.")
     not_claimed: list[str]
     requests: list[str] = Field(description="Ids of the requests that this model honours.")
-    model_sha256: str | None = Field(description="Hash of the released, noised model.")
-    commitments: dict[str, str] = Field(description="Salted hashes of what is not released.")
+    model_sha256: str | None = Field(description="SHA-256 of the file of a model with noise.")
+    commitments: dict[str, str] = Field(description="Salted hashes; a noise-free model's file.")
     fingerprints: dict[str, Digest] = Field(description="One for every other field.")
 
     def canonical(self) -> str:
@@ -243,8 +243,9 @@ def differences(certificate: Certificate) -> list[Difference]:
 
 def file_differences(certificate: Certificate, sha256: str) -> list[Difference]:
     """None if the model's file has this hash; a commitment is the hash of a file with a salt."""
-    field = "commitments" if "model" in certificate.commitments else "model_sha256"
-    stated = certificate.model_sha256 or certificate.commitments.get("model")
+    committed = certificate.commitments.get("model")
+    stated = certificate.model_sha256 or committed
+    field = "commitments" if stated is not None and stated == committed else "model_sha256"
     if stated == sha256:
         return []
     missing = "is missing: the certificate names no model's file"

@@ -51,7 +51,7 @@ def _certificate(text: str, model: Path | None) -> dict[str, Any]:
         "first_difference": found[0].field if found else None,
         "differences": [difference._asdict() for difference in found],
         "claim": certificate.claim.model_dump(mode="json"),
-    }
+    } | ({} if model is None else {"model": str(model)})
 
 
 def _print(document: dict[str, Any]) -> None:
@@ -63,6 +63,8 @@ def _print(document: dict[str, Any]) -> None:
         print("valid: the model is the ledger's; nothing has been deleted, so nothing is certified")
     else:
         print("valid: every number follows from the certificate's own history")
+        if "model" in document:
+            print(f"{document['model']}: the model that it names")
         for line in document["claim"]["statement"]:
             print(f"  {line}")
     if document.get("pending"):

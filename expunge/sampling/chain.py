@@ -7,6 +7,7 @@ unlearning; one retraining run of T + max K steps serves every K too. Noise, ini
 orders are functions of (seed, chain, step, model): a block is the same wherever it is computed.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -75,6 +76,11 @@ class Plan:
 
 def run_block(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
     """Models first..first+models-1 at every point of the plan: (models, *shape) each."""
+    with torch.cuda.device(plan.device) if plan.device.startswith("cuda") else nullcontext():
+        return _found(plan, first, models)  # Triton launches on the current device
+
+
+def _found(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
     found: dict[Point, Tensor] = {}
     learn_steps = plan.problem.learn_steps
     for retraining in (False, True):

@@ -9,6 +9,7 @@ the old estimator or the new one, whole. The files of the old one are deleted la
 """
 
 import errno
+import hashlib
 import json
 import secrets
 from dataclasses import asdict, replace
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import load as load_bytes
 from safetensors.torch import load_file, save_file
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -32,7 +34,7 @@ from expunge.unlearning.choice import Strategy
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin
-from expunge.unlearning.model_file import model_sha256
+from expunge.unlearning.model_file import check_salted, salt_in
 from expunge.unlearning.schemes import SCHEMES
 
 __all__ = ["load", "save"]
@@ -97,8 +99,8 @@ def load(folder: str | Path) -> Estimator:
         if document.get("format") != FORMAT:
             raise ValueError(f"format {document.get('format')!r}, this version reads {FORMAT}")
         secret = load_file(folder / document["files"]["secret"])
-        theta = load_file(folder / document["files"]["model"])["theta"]
-        return _restored(document, secret, theta)
+        model = (folder / document["files"]["model"]).read_bytes()
+        return _restored(document, secret, model)
     except (OSError, KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
         raise ValueError(f"{folder}: not a saved estimator ({error})") from error
 
@@ -157,7 +159,7 @@ def _document(estimator: Estimator) -> dict[str, Any]:
     }
 
 
-def _restored(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor) -> Estimator:
+def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes) -> Estimator:
     fitted = document["fitted"]
     parameters = document["parameters"] | {
         "strategy": _strategy(document["parameters"]["strategy"])
@@ -191,19 +193,23 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor
     )
     account = document["account"]
     assumptions, history = (None, None) if account is None else _records(account)
+    known = {n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")}
+    check_salted(document["noise_free"], known)
     outcome = Outcome(
-        theta,
+        load_bytes(model)["theta"],
         assumptions,
         history,
         declared=tuple(document["declared"]),
         rounds=tuple(document["rounds"]),
         comparator=document["comparator"],
         noise_free=document["noise_free"],
-        secret={n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")},
+        secret=known,
     )
     text = document["certificate"]
     certificate = None if text is None else parse_certificate(text)
-    if certificate and file_differences(certificate, model_sha256(theta, outcome.salt)):
+    if salt_in(model) != outcome.salt:
+        raise ValueError("the model's file and the secret state have different salts")
+    if certificate and file_differences(certificate, hashlib.sha256(model).hexdigest()):
         raise ValueError("the model is not the one that its certificate is about")
     estimator._install(job, _strategy(document["chosen"]), outcome, certificate)
     if estimator._fingerprint != bytes(secret["fingerprint"].tolist()):

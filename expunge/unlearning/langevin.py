@@ -97,7 +97,7 @@ class NoiseFirst:
     def fit(self, job: Job) -> Outcome:
         run = _Run.of(job)
         theta, phase = run.clean(job, job.beginning, self.learn_steps, 0)
-        return run.outcome(job, theta, [phase], (0,))
+        return replace(run.outcome(job, theta, [phase], (0,)), noise_free=True)
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
         run = _Run.of(job, before=before)

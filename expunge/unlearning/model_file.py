@@ -7,14 +7,21 @@ compare. Its file therefore holds a random salt: the hash tells nothing to those
 the file, and those who have it check the certificate like any other.
 """
 
-import hashlib
+import json
 import secrets
 
 import torch
 from safetensors import torch as safetensors
 from torch import Tensor
 
-__all__ = ["SALT", "file_bytes", "fresh_salt", "model_bytes", "model_sha256", "salt_of"]
+__all__ = [
+    "SALT",
+    "check_salted",
+    "file_bytes",
+    "fresh_salt",
+    "model_bytes",
+    "salt_of",
+]
 
 SALT = "salt"  # its name in a file's metadata, and in secret state
 
@@ -24,9 +31,25 @@ def fresh_salt() -> Tensor:
     return torch.frombuffer(bytearray(secrets.token_bytes(32)), dtype=torch.uint8)
 
 
+def check_salted(noise_free: bool, secret: dict[str, Tensor]) -> None:
+    """Of saved state, before an outcome is made of it.
+
+    Raises:
+        ValueError: a model without noise and without a salt.
+    """
+    if noise_free and SALT not in secret:
+        raise ValueError("saved by an earlier version, without a salt for the model; fit again")
+
+
 def salt_of(secret: dict[str, Tensor]) -> str | None:
     """In hexadecimal, where secret state has one."""
     return bytes(secret[SALT].tolist()).hex() if SALT in secret else None
+
+
+def salt_in(content: bytes) -> str | None:
+    """Of a model's file."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return header.get("__metadata__", {}).get(SALT)
 
 
 def file_bytes(tensors: dict[str, Tensor], salt: str | None = None) -> bytes:
@@ -37,7 +60,3 @@ def file_bytes(tensors: dict[str, Tensor], salt: str | None = None) -> bytes:
 def model_bytes(theta: Tensor, salt: str | None = None) -> bytes:
     """One tensor, theta (outputs, features), float64; the last feature is the intercept's."""
     return file_bytes({"theta": theta.contiguous()}, salt)
-
-
-def model_sha256(theta: Tensor, salt: str | None = None) -> str:
-    return hashlib.sha256(model_bytes(theta, salt)).hexdigest()

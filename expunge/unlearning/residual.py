@@ -50,7 +50,7 @@ class Residual:
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
         whole = bool(job.keep.all())  # else the sample is not by place in the table
         known = _secret(objective, theta, gram) if whole else {"theta": theta}
-        return Outcome(theta, None, None, secret=known)
+        return Outcome(theta, None, None, noise_free=True, secret=known)
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
         """The retained objective's minimiser, warm-started, plus one exact draw."""

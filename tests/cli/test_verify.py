@@ -119,6 +119,7 @@ def test_whoever_has_certificate_and_model_can_tell_that_they_belong_together(tm
     certificate = workspace / "certificates/1.json"
     (model,) = (workspace / "models").iterdir()
     assert printed("verify", certificate, "--model", model)["valid"] is True
+    assert "the model that it names" in expunge("verify", certificate, "--model", model).out
     assert printed("verify", workspace)["valid"] is True
     outcome = expunge("verify", certificate, "--model", certificate)
     named = "model_sha256" if strategy == "residual" else "commitments"

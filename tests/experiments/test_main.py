@@ -46,20 +46,23 @@ def test_a_commit_is_dirty_if_code_changed_not_if_results_did(tmp_path):
         name = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
         subprocess.run(["git", *name, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
-    code, results = tmp_path / "code.py", tmp_path / "experiments/one/results/paper.json"
-    results.parent.mkdir(parents=True)
-    assert commit(tmp_path) is None
-    for file in (code, results):
+    results = tmp_path / "experiments/one/results/paper.json"
+    others = tmp_path / "code.py", tmp_path / "experiments/read_by_one/results/part.json"
+    assert commit(tmp_path, ["one"]) is None
+    for file in (results, *others):
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("1")
     git("init")
     git("add", ".")
     git("commit", "-m", "all")
-    clean = commit(tmp_path)
+    clean = commit(tmp_path, ["one"])
     results.write_text("2")
-    assert commit(tmp_path) == clean
+    assert commit(tmp_path, ["one"]) == clean
     assert "dirty" not in clean
-    code.write_text("2")
-    assert commit(tmp_path) == f"{clean}-dirty"
+    for file in others:
+        file.write_text("2")
+        assert commit(tmp_path, ["one"]) == f"{clean}-dirty"
+        file.write_text("1")
 
 
 def test_a_run_records_machine_and_seconds(monkeypatch):

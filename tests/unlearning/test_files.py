@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from expunge.accounting.certificate import differences
 from expunge.unlearning import files
@@ -68,6 +68,31 @@ def test_another_model_does_not_fit_the_certificate(tmp_path, strategy):
     content[-1] ^= 1
     file.write_bytes(content)
     with pytest.raises(ValueError, match="not the one that its certificate is about"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("strategy", ["residual", "retrain", "noise_first"])
+def test_before_a_deletion_nobody_can_try_the_models_hash_against_records_they_suspect(strategy):
+    one, other = fitted(strategy), fitted(strategy)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert one.model_bytes() != other.model_bytes()
+
+
+def test_a_file_that_lost_its_salt_is_refused(tmp_path):
+    save(fitted("retrain"), tmp_path / "model")
+    (file,) = (tmp_path / "model").glob("model-*.safetensors")
+    save_file(load_file(file), file)
+    with pytest.raises(ValueError, match="different salts"):
+        load(tmp_path / "model")
+
+
+def test_state_without_a_salt_is_of_an_earlier_version(tmp_path):
+    save(fitted("retrain"), tmp_path / "model")
+    (file,) = (tmp_path / "model").glob("secret-*.safetensors")
+    known = load_file(file)
+    known.pop("secret.salt")
+    save_file(known, file)
+    with pytest.raises(ValueError, match="saved by an earlier version, without a salt"):
         load(tmp_path / "model")
 
 

@@ -32,6 +32,7 @@ from expunge.accounting.history import History
 from expunge.accounting.refusal import InvalidInput
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.ids import RowNumbers, id_rows
+from expunge.unlearning.model_file import check_salted
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.commitments import commitments, form_of, tensor_sha256
 from expunge.unlearning.networks.comparison import Arm, Comparison
@@ -351,7 +352,8 @@ def _check_tried(unlearner: "TorchUnlearner", job: NetworkJob, saved: dict[str, 
 
 
 def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]) -> NetworkOutcome:
-    records = _records(document)
+    records, secret = _records(document), _part(saved, "secret")
+    check_salted(document["noise_free"], secret)
     return NetworkOutcome(
         job.start | _part(saved, "state"),
         records["assumptions"],
@@ -361,7 +363,7 @@ def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]
         rounds=records["rounds"],
         comparator=document["comparator"],
         noise_free=document["noise_free"],
-        secret=_part(saved, "secret"),
+        secret=secret,
     )
 
 
