@@ -64,6 +64,6 @@ class _Deadly:
     """Stands in for a plan; ends whoever reads it."""
 
     def __getattr__(self, name):
-        if name == "problem":
+        if name in ("problem", "device"):
             os._exit(1)
         raise AttributeError(name)
