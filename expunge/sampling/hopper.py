@@ -165,6 +165,15 @@ def _residuals(
 
 
 @_jit
+def _place(item, work, MODELS: gl.constexpr):
+    """An item's unit, tile within it and first pair of rows; how many the program did before."""
+    _, unit, _, _, parts, part, _ = work
+    tile = item // parts
+    per_unit = unit // MODELS
+    return tile // per_unit, tile % per_unit, item % parts * part, item // gl.num_programs(0)
+
+
+@_jit
 def _load(
     features, high_weights, low_weights, tiles, barriers, work,
     HIGH: gl.constexpr, LOW: gl.constexpr, MODELS: gl.constexpr,
@@ -173,13 +182,10 @@ def _load(
     """Each chunk of an item's weights and rows as soon as the one before in its place is used."""
     x, w_high, w_low = tiles
     x_full, x_empty, w_full, w_empty = barriers
-    rows, unit, own_rows, items, parts, part, pairs = work
+    rows, unit, own_rows, items, _, part, pairs = work
     rows_loaded = 0
     for item in range(gl.program_id(0), items, gl.num_programs(0)):
-        group = item // parts // (unit // MODELS)
-        inside = item // parts % (unit // MODELS)
-        start = item % parts * part
-        turn = item // gl.num_programs(0)
+        group, inside, start, turn = _place(item, work, MODELS)
         high = group * unit * (HIGH + LOW) + inside * (MODELS * HIGH)
         low = group * unit * (HIGH + LOW) + unit * HIGH + inside * (MODELS * LOW)
         row = gl.where(own_rows > 0, group * rows, 0) + start * (2 * ROWS)
@@ -217,15 +223,12 @@ def _compute(
     of_low: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, MODELS * LOW, 16])
     x, w_high, w_low = tiles
     x_full, x_empty, w_full, w_empty = barriers
-    rows, unit, own_rows, items, parts, part, pairs = work
+    rows, unit, own_rows, items, _, part, pairs = work
     done = 0
     for item in range(gl.program_id(0), items, gl.num_programs(0)):
-        group = item // parts // (unit // MODELS)
-        inside = item // parts % (unit // MODELS)
+        group, inside, start, turn = _place(item, work, MODELS)
         own = gl.where(own_rows > 0, group * rows, 0)
-        start = item % parts * part
         stop = gl.minimum(start + part, pairs)
-        turn = item // gl.num_programs(0)
         for pair in range(start, stop):
             row = (2 * pair + SIDE) * ROWS
             place = row + gl.arange(0, ROWS, gl.SliceLayout(1, of_high))

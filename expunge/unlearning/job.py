@@ -15,7 +15,7 @@ from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective, gradient_rounding
-from expunge.unlearning.model_file import SALT, fresh_salt, salt_of
+from expunge.unlearning.model_file import Salted
 
 __all__ = ["Job", "NoCertificate", "Outcome"]
 
@@ -109,7 +109,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Salted):
     """A model, what its certificate rests on, and secret state for the next request.
 
     Args:
@@ -132,12 +132,3 @@ class Outcome:
     comparator: str | None = None
     noise_free: bool = False
     secret: dict[str, Tensor] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.noise_free:
-            self.secret.setdefault(SALT, fresh_salt())
-
-    @property
-    def salt(self) -> str | None:
-        """Of the model's file."""
-        return salt_of(self.secret) if self.noise_free else None

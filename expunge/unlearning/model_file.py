@@ -16,6 +16,7 @@ from torch import Tensor
 
 __all__ = [
     "SALT",
+    "Salted",
     "check_salted",
     "file_bytes",
     "fresh_salt",
@@ -50,6 +51,22 @@ def salt_in(content: bytes) -> str | None:
     """Of a model's file."""
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     return header.get("__metadata__", {}).get(SALT)
+
+
+class Salted:
+    """An outcome; the file of its model holds a salt if the model carries no noise."""
+
+    noise_free: bool
+    secret: dict[str, Tensor]
+
+    def __post_init__(self) -> None:
+        if self.noise_free:
+            self.secret.setdefault(SALT, fresh_salt())
+
+    @property
+    def salt(self) -> str | None:
+        """Of the model's file."""
+        return salt_of(self.secret) if self.noise_free else None
 
 
 def file_bytes(tensors: dict[str, Tensor], salt: str | None = None) -> bytes:

@@ -16,7 +16,7 @@ from expunge.accounting.account import Account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
-from expunge.unlearning.model_file import SALT, fresh_salt, salt_of
+from expunge.unlearning.model_file import Salted
 from expunge.unlearning.networks.inputs import Inputs, joined
 
 __all__ = ["Foreseeing", "NetworkJob", "NetworkLoss", "NetworkOutcome", "NetworkStrategy"]
@@ -113,7 +113,7 @@ class NetworkJob:
 
 
 @dataclass(frozen=True)
-class NetworkOutcome:
+class NetworkOutcome(Salted):
     """Parameters, what their certificate rests on, and secret state for the next request.
 
     Args:
@@ -142,15 +142,6 @@ class NetworkOutcome:
     comparator: str | None = None
     noise_free: bool = False
     secret: dict[str, Tensor] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.noise_free:
-            self.secret.setdefault(SALT, fresh_salt())
-
-    @property
-    def salt(self) -> str | None:
-        """Of the model's file."""
-        return salt_of(self.secret) if self.noise_free else None
 
 
 class NetworkStrategy(Protocol):
