@@ -182,9 +182,8 @@ def _paper(axes: Axes, result: Row, pair: str) -> None:
         list(places), [f"{public:,} public\n{forget:,} forgotten" for public, forget in three]
     )
     axes.set_xlim(-0.2, len(three) - 0.8)
-    crosses = (
-        "; crosses: discriminator" if any(r["discriminator"] for r in result["checks"]) else ""
-    )
+    tried = any(row["discriminator"] for row in result["checks"] if row["pair"] == pair)
+    crosses = "; crosses: discriminator" if tried else ""
     axes.set_title(f"{pair}: the paper's points (total fixed){crosses}", fontsize=9)
     axes.legend(frameon=False, fontsize=7, ncols=2)
 
