@@ -57,7 +57,7 @@ def _job(settings: Settings, strategy: Residual | Langevin) -> Any:
     )
     public = images[: settings.public], labels[: settings.public]
     private = slice(settings.public, end)
-    return model.fit(images[private], labels[private], public=public)._job
+    return model.fit(images[private], labels[private], public=public).fitted_.job
 
 
 def _residual(settings: Settings) -> Iterator[dict[str, Any]]:

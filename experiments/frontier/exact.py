@@ -97,18 +97,19 @@ def with_target(
             saves the solver its way, and nothing else, since the residual is checked anew.
     """
     other = copied(estimator).set_params(epsilon=epsilon, random_state=seed)
-    job = replace(other._job, target=EpsilonDelta(epsilon, other.delta), seed=seed)
-    if cheapest(job, max(1, job.private // 10)) != other._chosen:
+    job = replace(other.fitted_.job, target=EpsilonDelta(epsilon, other.delta), seed=seed)
+    if cheapest(job, max(1, job.private // 10)) != other.fitted_.strategy:
         raise RuntimeError(f"auto takes another strategy at epsilon = {epsilon}: fit again")
-    other._job = job
-    other._outcome = replace(other._outcome, secret=start._outcome.secret)
+    outcome = replace(other.fitted_.outcome, secret=start.fitted_.outcome.secret)
+    other._state = replace(other.fitted_, job=job, outcome=outcome)
     return other
 
 
 def copied(estimator: CertifiedClassifier) -> CertifiedClassifier:
     """A copy whose requests leave the original alone: forgetting zeroes rows in place."""
-    other, job = copy.copy(estimator), estimator._job
-    other._job = replace(job, features=job.features.clone(), targets=job.targets.clone())
+    other, job = copy.copy(estimator), estimator.fitted_.job
+    job = replace(job, features=job.features.clone(), targets=job.targets.clone())
+    other._state = replace(other.fitted_, job=job)
     return other
 
 
@@ -124,7 +125,7 @@ def plans(problem: Problem, share: float, epsilon: float, ridge: float) -> dict[
     estimator = fitted(problem, division.public, "residual", epsilon, ridge, 0)
     found = {}
     for observer in ("final", "all"):
-        job = replace(estimator._job, observer=observer)
+        job = replace(estimator.fitted_.job, observer=observer)
         found[observer] = {
             "auto_takes": cheapest(job, division.forget).name,
             "excluded": {

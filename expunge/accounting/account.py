@@ -50,6 +50,7 @@ class Account:
     observer: str
     comparator: str
     scope: list[str]
+    assumed: tuple[str, ...] = ()  # constants that were declared, and that the best bound uses
 
     @property
     def epsilon(self) -> float | None:
@@ -94,6 +95,7 @@ def account(
     figures = {name: _figures(name, assumptions, history, delta, orders) for name in BOUNDS}
     best, reason = _best(figures, tight=_shown_tight(assumptions, history))
     epsilon = None if best is None else figures[best].epsilon
+    assumed = _assumed(assumptions, best)
     return Account(
         bounds=figures,
         best=best,
@@ -105,7 +107,8 @@ def account(
         assumptions=_echo(assumptions, history),
         observer="all" if history.released_early else "final",
         comparator=_comparator(history),
-        scope=_scope(assumptions, history, best),
+        scope=_scope(assumptions, history, assumed),
+        assumed=assumed,
     )
 
 
@@ -194,7 +197,8 @@ def _comparator(history: History) -> str:
     )
 
 
-def _scope(assumptions: Assumptions, history: History, best: str | None) -> list[str]:
+def _assumed(assumptions: Assumptions, best: str | None) -> tuple[str, ...]:
+    """Constants that the answer rests on and that were declared, not enforced."""
     unused = {"strong_convexity", "lipschitz"} if assumptions.regime == "clipped" else {"clip"}
     assumed = [
         name
@@ -205,6 +209,10 @@ def _scope(assumptions: Assumptions, history: History, best: str | None) -> list
     by_log_sobolev = best in ("log_sobolev", "log_sobolev_paper")
     if by_log_sobolev and assumptions.mark("initial_log_sobolev") == "assumed":
         assumed.append("initial_log_sobolev")
+    return tuple(assumed)
+
+
+def _scope(assumptions: Assumptions, history: History, assumed: Sequence[str]) -> list[str]:
     lines = []
     if assumed:
         lines.append("rests on constants that were declared, not enforced: " + ", ".join(assumed))

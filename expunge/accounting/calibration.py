@@ -83,7 +83,12 @@ class RenyiWithin:
 
 @dataclass(frozen=True)
 class Setting:
-    """T learning steps on public + private records, of which `forget` private ones go."""
+    """T learning steps on public + private records, of which `forget` private ones go.
+
+    Args:
+        later_requests: So many requests are provided for that may depend on released models: each
+            is one more step with all of `forget` still to come, its model handed out (THEORY 8 b).
+    """
 
     assumptions: Assumptions
     private: int
@@ -93,6 +98,7 @@ class Setting:
     learn_steps: int
     normaliser: Normaliser = "mean"
     observer: Observer = "final"
+    later_requests: int = 0
 
     def __post_init__(self) -> None:
         if self.public < 0:
@@ -106,7 +112,8 @@ class Setting:
         check_step_sizes(self.assumptions, self.history(1.0, 0))
 
     def history(self, sigma: float, unlearn_steps: int) -> History:
-        return learn_unlearn(
+        """The phases of learning, the requests provided for, and unlearning."""
+        planned = learn_unlearn(
             learn_steps=self.learn_steps,
             unlearn_steps=unlearn_steps,
             step_size=self.step_size,
@@ -114,8 +121,11 @@ class Setting:
             samples=self.private + self.public,
             forgotten=self.forget,
             normaliser=self.normaliser,
-            learned_model_released=self.observer == "all",
+            learned_model_released=self.observer == "all" or self.later_requests > 0,
         )
+        learned, *unlearned = planned.phases
+        provided = [replace(learned, steps=1)] * self.later_requests
+        return replace(planned, phases=(learned, *provided, *unlearned))
 
 
 def achieved(

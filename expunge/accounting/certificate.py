@@ -1,39 +1,50 @@
-"""The certificate: a claim, everything it rests on, and the means to check it.
+"""The certificate: a claim, everything it rests on, and the means to check it (schema 2).
 
-Its numbers are a pure function of its own assumptions and history, so anyone can recompute
-them (`differences`). Fingerprints of every field let a reader say which one was altered;
-they protect against accidents, signatures (which come with the deletion desk) against malice.
-
-Canonical form: UTF-8 JSON, keys sorted, no spaces, floats in their shortest exact decimal form.
+Its numbers are a pure function of its own assumptions, history and stated facts, so anyone can
+recompute them (`verification.differences`). Fingerprints of every field let a reader say which one
+was altered; they protect against accidents, signatures (which come with the deletion desk) against
+malice. `canonical()` is what is hashed (RFC 8785), `readable()` what people open.
 """
 
-import hashlib
+import html
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Assumptions, Mark, Regime
+from expunge.accounting.canonical import canonical, fingerprints, sha256
 from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validated
 from expunge.accounting.history import History, Phase
+from expunge.accounting.kinds import KINDS, check_capacity, forgotten_in
 from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.accounting.reservations import (
+    EarlierReleases,
+    Provenance,
+    Reservation,
+    reservations_of,
+    sentence,
+)
 
 __all__ = [
     "Certificate",
-    "Difference",
-    "differences",
-    "file_differences",
+    "Provenance",
+    "Retained",
+    "Stated",
+    "claim_in_words",
     "issue",
     "json_schema",
     "parse_certificate",
+    "records_of",
     "rounded_up",
 ]
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 NOT_CLAIMED = (
     "that the records' subjects are anonymous, or that other records do not describe them",
@@ -41,8 +52,6 @@ NOT_CLAIMED = (
     "anything about choices made by looking at private records outside the stated history",
     "that the stated assumptions hold, where their mark is assumed",
 )
-
-Digest = str
 
 
 class _Frozen(BaseModel):
@@ -62,85 +71,172 @@ class Claim(_Frozen):
 
 
 class ConstantRecord(_Frozen):
+    """A constant of the loss or the initial law, and how it is known."""
+
     value: float | None
     mark: Mark
 
 
 class HistoryRecord(_Frozen):
+    """The phases that the model went through."""
+
     normaliser: Literal["mean", "fixed"]
     normaliser_count: int | None
     phases: list[PhaseDocument] = Field(min_length=1)
 
 
-class Certificate(_Frozen):
+class Retained(_Frozen):
+    """Secret state that outlives the request."""
+
+    what: str
+    erased_by: str | None = Field(default=None, description="A date, at the latest; UTC.")
+
+
+class Stated(_Frozen):
+    """What the issuer states beside assumptions and history; the rest follows from it."""
+
+    strategy: str = "langevin"
+    earlier_releases: EarlierReleases | None = Field(
+        default=None,
+        description="Whether models trained on the forgotten records were handed out before, and "
+        "whether the history counts them.",
+    )
+    comparator: str | None = Field(
+        default=None, description="Of a strategy that this package does not know."
+    )
+    records: int | None = Field(
+        default=None, ge=1, description="That the first model was trained on, public ones included."
+    )
+    forgotten: int | None = Field(
+        default=None, ge=0, description="Records that this model no longer rests on."
+    )
+    capacity: int | None = Field(
+        default=None,
+        ge=1,
+        description="Records that may be forgotten in all, counted at every model handed out: "
+        "requests may then depend on released models.",
+    )
+    subjects: int | None = Field(
+        default=None, ge=0, description="Persons, where requests name any."
+    )
+    provenance: Provenance = Provenance()
+    retained: tuple[Retained, ...] = ()
+    declared: tuple[str, ...] = Field(
+        default=(), description="What the issuer says that the history cannot."
+    )
+    requests: tuple[str, ...] = Field(
+        default=(), description="Names of the requests that this model honours."
+    )
+    model_sha256: str | None = Field(
+        default=None, description="SHA-256 of the file of a model with noise."
+    )
+    commitments: dict[str, str] = Field(
+        default={}, description="Salted hashes; a noise-free model's file is `model`."
+    )
+    workspace: str | None = Field(default=None, description="A random name of the first fit.")
+    generation: int = Field(default=0, ge=0, description="Models since the first fit.")
+    sequence: int = Field(default=1, ge=1, description="Certificates since then, this one too.")
+    previous: str | None = Field(
+        default=None, description="SHA-256 of the certificate before this one, canonical form."
+    )
+    witness: dict[str, Any] | None = Field(default=None, description="A proof of the bound.")
+    issued: str | None = Field(
+        default=None, pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="When, in UTC."
+    )
+
+
+class Certificate(Stated):
     """A claim about one model, with what it rests on."""
 
-    schema_version: Literal["1"] = SCHEMA_VERSION
+    schema_version: Literal["2"] = SCHEMA_VERSION
     claim: Claim
-    strategy: str
+    reservations: list[Reservation] = Field(description="What limits the claim.")
     observer: Literal["final", "all"]
-    earlier_releases: Literal["none known", "covered", "not covered"]
-    comparator: str
     regime: Regime
     assumptions: dict[str, ConstantRecord]
     history: HistoryRecord
-    forgotten: int = Field(ge=0, description="Records that this model no longer rests on.")
     scope: list[str]
-    declared: list[str] = Field(description="What the issuer says that the history cannot.")
     not_claimed: list[str]
-    requests: list[str] = Field(description="Ids of the requests that this model honours.")
-    model_sha256: str | None = Field(description="SHA-256 of the file of a model with noise.")
-    commitments: dict[str, str] = Field(description="Salted hashes; a noise-free model's file.")
-    fingerprints: dict[str, Digest] = Field(description="One for every other field.")
+    fingerprints: dict[str, str] = Field(description="One for every other field.")
+
+    @property
+    def epsilon(self) -> float:
+        return self.claim.epsilon
+
+    @property
+    def delta(self) -> float:
+        return self.claim.delta
 
     def canonical(self) -> str:
+        """What is hashed, and what every language reproduces: RFC 8785."""
         return canonical(self.model_dump(mode="json"))
 
-    def records(self) -> tuple[Assumptions, History]:
-        """Raises: InvalidInput: the stated history makes no sense."""
-        request = AccountRequest.model_validate(
-            {
-                "assumptions": {n: c.model_dump() for n, c in self.assumptions.items()},
-                "phases": [phase.model_dump() for phase in self.history.phases],
-                "normaliser": self.history.normaliser,
-                "normaliser_count": self.history.normaliser_count,
-                "delta": self.claim.delta,
-            }
-        )
-        return request.records()
+    @staticmethod
+    def write(value: object) -> str:
+        """What fingerprints are taken of."""
+        return canonical(value)
 
-    def recompute(self) -> "Certificate":
-        """The certificate that this one's own history supports.
+    @property
+    def sha256(self) -> str:
+        """Of the canonical form: how the next certificate names this one."""
+        return sha256(self.model_dump(mode="json"))
+
+    def readable(self) -> str:
+        """The same document as people open it: the claim first, fingerprints last."""
+        document = self.model_dump(mode="json")
+        first = ("schema_version", "claim", "reservations", "issued")
+        last = ("fingerprints",)
+        middle = [name for name in document if name not in (*first, *last)]
+        ordered = {name: document[name] for name in (*first, *middle, *last)}
+        return json.dumps(ordered, indent=2, ensure_ascii=False, allow_nan=False)
+
+    def body(self) -> dict[str, Any]:
+        """Everything that a fingerprint covers."""
+        return self.model_dump(mode="json", exclude={"fingerprints"})
+
+    def records_of_history(self) -> tuple[Assumptions, History]:
+        """Assumptions and history as the accountant reads them.
 
         Raises:
-            InvalidInput, Refused: it supports none.
+            InvalidInput: they make no sense.
         """
-        assumptions, history = self.records()
-        return issue(
-            assumptions,
-            history,
-            delta=self.claim.delta,
-            orders=self.orders,
-            strategy=self.strategy,
-            requests=self.requests,
-            model_sha256=self.model_sha256,
-            commitments=self.commitments,
-            uncovered_releases=self.earlier_releases == "not covered",
-            forgotten=self.forgotten,
-            declared=self.declared,
-            comparator=None if self.strategy == "langevin" else self.comparator,
-        )
+        return records_of(self.assumptions, self.history, self.delta)
+
+    def recompute(self) -> "Certificate":
+        """The certificate that this one's own history and stated facts support.
+
+        Raises:
+            InvalidInput, Refused: they support none.
+        """
+        assumptions, history = self.records_of_history()
+        stated = Stated.model_validate({name: getattr(self, name) for name in Stated.model_fields})
+        return issue(assumptions, history, delta=self.delta, orders=self.orders, stated=stated)
+
+    def supported(self) -> dict[str, Any]:
+        """The body that this certificate's own history and stated facts support.
+
+        Raises:
+            InvalidInput, Refused: they support none.
+        """
+        return self.recompute().body()
 
     @property
     def orders(self) -> list[float]:
         return [float(order) for order in self.claim.renyi or {}]
 
+    def __str__(self) -> str:
+        lines = [f"Certificate of {self.issued}, strategy {self.strategy}"]
+        lines += [f"  {line}" for line in self.claim.statement]
+        lines.append(f"  compared with: {self.comparator}")
+        return "\n".join(lines)
 
-class Difference(NamedTuple):
-    """A field that is not what it should be."""
-
-    field: str
-    problem: str
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{html.escape(line)}</li>" for line in self.claim.statement)
+        return (
+            f"<div><strong>Certificate</strong> of {html.escape(str(self.issued))}, "
+            f"strategy {html.escape(self.strategy)}<ul>{items}</ul>"
+            f"<small>compared with: {html.escape(str(self.comparator))}</small></div>"
+        )
 
 
 def issue(
@@ -149,35 +245,28 @@ def issue(
     *,
     delta: float,
     orders: Sequence[float] = (2.0, 8.0),
-    strategy: str = "langevin",
-    requests: Sequence[str] = (),
-    model_sha256: str | None = None,
-    commitments: dict[str, str] | None = None,
-    uncovered_releases: bool = False,
-    forgotten: int | None = None,
-    declared: Sequence[str] = (),
-    comparator: str | None = None,
+    stated: Stated | None = None,
 ) -> Certificate:
     """A certificate of the best bound.
 
-    Args:
-        uncovered_releases: A model trained on the forgotten records left the house earlier
-            and the history does not mark it as released.
-        forgotten: How many records; the most in any phase by default.
-        declared: Lines about the run that the history cannot say.
-        comparator: What the model is compared with, where the history does not say it.
-
     Raises:
         Refused: no bound certifies this history.
+        InvalidInput: the stated facts contradict the history.
     """
     judged = account(assumptions, history, delta=delta, orders=orders)
     if judged.best is None or judged.epsilon is None:
         raise Refused(judged.best_reason)
+    stated = _completed(stated or Stated(), assumptions, history)
     figures = judged.bounds[judged.best]
-    if forgotten is None:
-        forgotten = max(phase.forgotten for phase in history.phases)
-    releases = "covered" if history.released_early else "none known"
-    body: dict[str, Any] = {
+    assert stated.earlier_releases is not None
+    reservations = reservations_of(
+        judged,
+        history,
+        earlier_releases=stated.earlier_releases,
+        provenance=stated.provenance,
+        covers_adaptive_requests=stated.capacity is not None,
+    )
+    body: dict[str, Any] = stated.model_dump(mode="json") | {
         "schema_version": SCHEMA_VERSION,
         "claim": {
             "epsilon": judged.epsilon,
@@ -186,12 +275,14 @@ def issue(
             "mu": figures.mu,
             "renyi": figures.renyi,
             "vacuous": judged.vacuous,
-            "statement": _statement(judged, forgotten, delta, uncovered_releases, declared),
+            "statement": [
+                *(sentence(reservation, judged) for reservation in reservations),
+                claim_in_words(judged, stated.forgotten or 0, delta),
+            ],
         },
-        "strategy": strategy,
+        "reservations": reservations,
         "observer": judged.observer,
-        "earlier_releases": "not covered" if uncovered_releases else releases,
-        "comparator": judged.comparator if comparator is None else comparator,
+        "comparator": stated.comparator or judged.comparator,
         "regime": judged.regime,
         "assumptions": judged.assumptions,
         "history": {
@@ -199,17 +290,12 @@ def issue(
             "normaliser_count": history.normaliser_count,
             "phases": [_phase(phase) for phase in history.phases],
         },
-        "forgotten": forgotten,
-        "scope": [*judged.scope, *declared],
-        "declared": list(declared),
+        "scope": [*judged.scope, *stated.declared],
         "not_claimed": list(NOT_CLAIMED),
-        "requests": list(requests),
-        "model_sha256": model_sha256,
-        "commitments": commitments or {},
     }
     body = json.loads(json.dumps(body, allow_nan=False))
     unsealed = validated(Certificate, body | {"fingerprints": {}})
-    return unsealed.model_copy(update={"fingerprints": _fingerprints(unsealed)})
+    return unsealed.model_copy(update={"fingerprints": fingerprints(unsealed.body())})
 
 
 def json_schema() -> str:
@@ -219,84 +305,80 @@ def json_schema() -> str:
 
 
 def parse_certificate(text: str) -> Certificate:
-    """Raises: InvalidInput: not a certificate of this schema version."""
+    """A certificate of this schema version; `verification` reads earlier ones too.
+
+    Raises:
+        InvalidInput: it is none.
+    """
     return validated(Certificate, parse_json(text))
 
 
-def differences(certificate: Certificate) -> list[Difference]:
-    """Every altered field, and every number that its own history does not support."""
-    found = dict(_altered(certificate))
-    try:
-        again = certificate.recompute()
-    except (InvalidInput, Refused) as error:
-        found.setdefault("history", f"supports no certificate: {error}")
-        return [Difference(*item) for item in found.items()]
-    stated, supported = dict(_leaves(_body(certificate))), dict(_leaves(_body(again)))
-    for field in [*stated, *(path for path in supported if path not in stated)]:
-        if not _agree(stated.get(field), supported.get(field)):
-            found[field] = (
-                f"states {canonical(stated.get(field))}, "
-                f"its history supports {canonical(supported.get(field))}"
-            )
-    return [Difference(*item) for item in found.items()]
+def records_of(
+    assumptions: Mapping[str, ConstantRecord], history: HistoryRecord, delta: float
+) -> tuple[Assumptions, History]:
+    """A certificate's assumptions and history as the accountant reads them.
 
-
-def file_differences(certificate: Certificate, sha256: str) -> list[Difference]:
-    """None if the model's file has this hash; a commitment is the hash of a file with a salt."""
-    committed = certificate.commitments.get("model")
-    stated = certificate.model_sha256 or committed
-    field = "commitments" if stated is not None and stated == committed else "model_sha256"
-    if stated == sha256:
-        return []
-    missing = "is missing: the certificate names no model's file"
-    return [Difference(field, missing if stated is None else "is that of another model's file")]
-
-
-def canonical(document: object) -> str:
-    return json.dumps(
-        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    Raises:
+        InvalidInput: they make no sense.
+    """
+    request = AccountRequest.model_validate(
+        {
+            "assumptions": {name: known.model_dump() for name, known in assumptions.items()},
+            "phases": [phase.model_dump() for phase in history.phases],
+            "normaliser": history.normaliser,
+            "normaliser_count": history.normaliser_count,
+            "delta": delta,
+        }
     )
+    return request.records()
 
 
-def _altered(certificate: Certificate) -> Iterator[Difference]:
-    stated, actual = certificate.fingerprints, _fingerprints(certificate)
-    for field in [*actual, *(field for field in stated if field not in actual)]:
-        if field not in stated:
-            yield Difference(field, "added after the certificate was issued")
-        elif field not in actual:
-            yield Difference(field, "removed after the certificate was issued")
-        elif stated[field] != actual[field]:
-            yield Difference(field, "altered after the certificate was issued")
+def now() -> str:
+    """This second, in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _fingerprints(certificate: Certificate) -> dict[str, Digest]:
-    return {
-        field: hashlib.sha256(f"{field}={canonical(value)}".encode()).hexdigest()[:16]
-        for field, value in _leaves(_body(certificate))
-    }
+def _completed(stated: Stated, assumptions: Assumptions, history: History) -> Stated:
+    """The facts with their defaults filled in, held against the history.
 
-
-def _body(certificate: Certificate) -> dict[str, Any]:
-    return certificate.model_dump(mode="json", exclude={"fingerprints"})
-
-
-def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every number and text with its path; long lists of numbers are one leaf."""
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
-        for i, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}[{i}]")
-    else:
-        yield path, value
-
-
-def _agree(stated: object, supported: object) -> bool:
-    """Equal, or numbers that differ by no more than another machine's last digits."""
-    if isinstance(stated, float) and isinstance(supported, float):
-        return math.isclose(stated, supported, rel_tol=1e-12, abs_tol=1e-300)
-    return stated == supported
+    Raises:
+        InvalidInput: they contradict it, or each other.
+    """
+    if stated.model_sha256 is not None and "model" in stated.commitments:
+        raise InvalidInput(
+            "model_sha256", "is given beside commitments.model; a model has one file"
+        )
+    if (stated.sequence == 1) != (stated.previous is None):
+        raise InvalidInput(
+            "previous", "is the digest of the certificate before, from the second on"
+        )
+    known: EarlierReleases = "covered" if history.released_early else "none known"
+    releases = stated.earlier_releases or known
+    if releases not in ("not covered", known):
+        raise InvalidInput("earlier_releases", f"{releases!r}, but by the history {known!r}")
+    filled: dict[str, Any] = {"issued": stated.issued or now(), "earlier_releases": releases}
+    kind = KINDS.get(stated.strategy)
+    if kind is None:
+        if stated.comparator is None or stated.forgotten is None:
+            raise InvalidInput("strategy", f"{stated.strategy!r} is unknown: state its comparator")
+        return stated.model_copy(update=filled)
+    if not kind.holds(assumptions, history):
+        raise InvalidInput("strategy", f"{stated.strategy!r} leaves another kind of history")
+    records = history.phases[0].samples if kind.learns else stated.records
+    if records is None:
+        raise InvalidInput("records", f"must be stated for {stated.strategy}: its history has none")
+    if stated.records not in (None, records):
+        raise InvalidInput("records", f"is {stated.records}, but the history begins with {records}")
+    counted = forgotten_in(kind, history, records)
+    if stated.capacity is not None:
+        check_capacity(history, capacity=stated.capacity, records=records)
+        counted = records - history.phases[-1].samples
+    if stated.forgotten not in (None, counted):
+        raise InvalidInput(
+            "forgotten", f"is {stated.forgotten}, but the history counts {counted} records"
+        )
+    filled |= {"records": records, "forgotten": counted, "comparator": kind.comparator}
+    return stated.model_copy(update=filled)
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
@@ -306,26 +388,14 @@ def _phase(phase: Phase) -> dict[str, Any]:
     return record
 
 
-def _statement(
-    judged: Account, forgotten: int, delta: float, uncovered: bool, declared: Sequence[str]
-) -> list[str]:
-    """Reservations first: replayable noise, assumed constants, vacuity, uncovered releases."""
-    lines = [f"{line}." for line in declared if line.startswith("EXPERIMENT ONLY")]
-    assumed = [line for line in judged.scope if line.startswith("rests on")]
-    if assumed:
-        lines.append(f"This certificate {assumed[0]}.")
-    if judged.vacuous:
-        lines.append("VACUOUS: epsilon is above 20, or delta above one over the records.")
-    if uncovered:
-        lines.append("EARLIER RELEASES NOT COVERED.")
-    lines += [f"C{line[1:]}." for line in declared if line.startswith("conditional on")]
+def claim_in_words(judged: Account, forgotten: int, delta: float) -> str:
+    """The claim as a sentence, its epsilon rounded up."""
     plural = " was" if forgotten == 1 else "s were"
     sees = "the final model" if judged.observer == "final" else "all models marked as released"
-    lines.append(
+    return (
         f"Whoever sees {sees} cannot tell, beyond epsilon = {rounded_up(judged.epsilon or 0.0)} "
         f"at delta = {delta:g}, whether {forgotten:,} record{plural} forgotten or never used."
     )
-    return lines
 
 
 def rounded_up(value: float) -> str:

@@ -29,10 +29,17 @@ def account(
     assumptions, history = request.records()
     judged = judge(assumptions, history, delta=request.delta, orders=request.orders)
     if certificate is not None:
-        from expunge.accounting.certificate import issue
+        from expunge.accounting.certificate import Stated, issue
+        from expunge.accounting.kinds import descent_of
 
-        issued = issue(assumptions, history, delta=request.delta, orders=request.orders)
-        write_whole(certificate, (issued.canonical() + "\n").encode())
+        issued = issue(
+            assumptions,
+            history,
+            delta=request.delta,
+            orders=request.orders,
+            stated=Stated(strategy=descent_of(assumptions, history)),
+        )
+        write_whole(certificate, (issued.readable() + "\n").encode())
     if json:
         print_json(judged.document())
     else:

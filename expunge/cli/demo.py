@@ -38,7 +38,7 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     public, private, test = _digits()
     model = CertifiedClassifier(l2=1e-3).fit(*private, public=public)
-    evaluations = [{"name": "before", **evaluation(model._head, *test)}]
+    evaluations = [{"name": "before", **evaluation(model.fitted_.head, *test)}]
     forget = list(range(0, PRIVATE, 10)) + list(range(1, PRIVATE, 10)) + list(range(2, PRIVATE, 10))
     plan = model.plan(len(forget))
     _load_sampler()
@@ -50,12 +50,12 @@ def demo(
     retrained.forget(forget)
     again = time.perf_counter() - start
     evaluations += [
-        {"name": "after", **evaluation(model._head, *test)},
-        {"name": "retrained", **evaluation(retrained._head, *test)},
+        {"name": "after", **evaluation(model.fitted_.head, *test)},
+        {"name": "retrained", **evaluation(retrained.fitted_.head, *test)},
     ]
     curves = trade_offs(
-        setting_of(model._job, 500, len(forget)),
-        model._job.target,
+        setting_of(model.fitted_.job, 500, len(forget)),
+        model.fitted_.job.target,
         unlearn_steps=50,
         sigma=2.0,
         public_counts=(0, PUBLIC, 10 * PUBLIC),
@@ -66,7 +66,7 @@ def demo(
     strategies = [vars(price) for price in plan]
     issued = certificate.model_dump(mode="json")
     files = {"certificate": output / "certificate.json", "report": output / "report.html"}
-    write_whole(files["certificate"], (certificate.canonical() + "\n").encode())
+    write_whole(files["certificate"], (certificate.readable() + "\n").encode())
     report = page(
         {
             "title": f"Deleted {len(forget)} of {PRIVATE} private digits",

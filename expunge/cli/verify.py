@@ -39,9 +39,9 @@ def verify(
 
 
 def _certificate(text: str, model: Path | None) -> dict[str, Any]:
-    from expunge.accounting.certificate import differences, file_differences, parse_certificate
+    from expunge.accounting.verification import differences, file_differences, read_certificate
 
-    certificate = parse_certificate(text)
+    certificate = read_certificate(text)
     found = differences(certificate)
     if model is not None:
         digest = hashlib.sha256(model.read_bytes()).hexdigest()

@@ -4,9 +4,9 @@ Rows are scaled to norm at most `row_norm`, an intercept feature counted, so tha
 the certificate is enforced. A request changes everything or nothing.
 """
 
+import copy
 import math
-import zlib
-from collections.abc import Sequence
+import warnings
 from dataclasses import replace
 from itertools import chain
 from numbers import Integral, Real
@@ -22,18 +22,21 @@ from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
+from expunge.accounting.reservations import Origin
 from expunge.accounting.strategies import Strategy as Price
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
 from expunge.unlearning import model_file
 from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
+from expunge.unlearning.fitted import Fitted, fresh_lineage
 from expunge.unlearning.ids import id_rows, rows_to_forget
-from expunge.unlearning.issuing import issued
-from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.issuing import certify
+from expunge.unlearning.job import Job, NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear_head import LinearHead
 from expunge.unlearning.placebo import placebo
+from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import NotConverged, solve
@@ -41,6 +44,7 @@ from expunge.unlearning.solver import NotConverged, solve
 __all__ = ["STRATEGIES", "Certified"]
 
 LARGEST_ROW_NORM = 1e15  # squares stay within float32
+PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
 
 STRATEGIES: dict[str, Strategy] = {
     s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
@@ -49,6 +53,8 @@ STRATEGIES: dict[str, Strategy] = {
 
 class Certified(BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
+
+    _state: Fitted | Released | None = None
 
     def __init__(
         self,
@@ -62,6 +68,7 @@ class Certified(BaseEstimator):
         released: bool = True,
         random_state: int | None = None,
         device: str = "cpu",
+        adaptive_requests: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -73,32 +80,43 @@ class Certified(BaseEstimator):
         self.released = released
         self.random_state = random_state
         self.device = device
+        self.adaptive_requests = adaptive_requests
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_outcome")
+        return self._state is not None
+
+    @property
+    def fitted_(self) -> Fitted:
+        """What a request reads and replaces; fixed at fit, whatever parameters do later.
+
+        Raises:
+            NoCertificate: only what may be handed out is here (`release`, pickle).
+        """
+        check_is_fitted(self)
+        if isinstance(self._state, Released):
+            raise NoCertificate(RELEASED_ONLY)
+        assert self._state is not None
+        return self._state
 
     @property
     def certificate_(self) -> Certificate | None:
         """Of the current model; None before the first deletion."""
         check_is_fitted(self)
-        return self._certificate
+        return None if self._state is None else self._state.certificate
 
     @property
     def history_(self) -> History | None:
         """What the certificate is a function of; None where there is nothing to certify yet."""
-        check_is_fitted(self)
-        return self._outcome.history
+        return self.fitted_.outcome.history
 
     @property
     def coef_(self) -> np.ndarray:
         """(outputs, features), the intercept left out."""
-        check_is_fitted(self)
-        return self._outcome.theta.numpy()[:, :-1].copy()
+        return self._head.theta.numpy()[:, :-1].copy()
 
     @property
     def intercept_(self) -> np.ndarray:
-        check_is_fitted(self)
-        return self._outcome.theta.numpy()[:, -1].copy()
+        return self._head.theta.numpy()[:, -1].copy()
 
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several.
@@ -110,17 +128,24 @@ class Certified(BaseEstimator):
             ValueError: an id that is unknown, public, repeated or already forgotten, named.
             NoCertificate: nothing was changed; the message says why.
         """
-        rows, job = self._without(ids)
+        fitted = self.fitted_
+        rows, job = _without(fitted, ids)
         try:
-            outcome = self._chosen.forget(job, self._outcome)
+            outcome = fitted.strategy.forget(job, fitted.outcome)
         except NotConverged as error:
             raise NoCertificate(str(error)) from error
-        honoured = [] if self._certificate is None else self._certificate.requests
-        certificate = self._issued(job, outcome, [*honoured, *([request] if request else [])])
+        certificate = certify(
+            outcome,
+            model_file.model_bytes(outcome.theta, outcome.salt),
+            fitted,
+            forgotten=job.forgotten,
+            request=request,
+            declared=(PREPROCESSING,),
+        )
         # Everything succeeded: only now does anything change.
         job.features[rows] = 0
         job.targets[rows] = 0
-        self._install(job, self._chosen, outcome, certificate)
+        self._state = replace(fitted, job=job, outcome=outcome, certificate=certificate)
         return certificate
 
     def placebo(self, ids: Any) -> LinearHead:
@@ -132,41 +157,63 @@ class Certified(BaseEstimator):
         Raises:
             ValueError, NoCertificate: as for `forget`.
         """
-        _, job = self._without(ids)
-        found = placebo(self._chosen, job, self._outcome)
-        return replace(self._head, theta=found.theta)
+        fitted = self.fitted_
+        _, job = _without(fitted, ids)
+        return replace(fitted.head, theta=placebo(fitted.strategy, job, fitted.outcome).theta)
+
+    def release(self) -> Released:
+        """A plain predictor: weights, labels, row bound and certificate; no record, no secret."""
+        check_is_fitted(self)
+        if isinstance(self._state, Released):
+            return self._state
+        return Released.of(self.fitted_)
 
     def model_bytes(self) -> bytes:
         """The model's file, as it may be handed out; certificates name its hash."""
-        check_is_fitted(self)
-        return model_file.model_bytes(self._outcome.theta, self._outcome.salt)
+        return self.release().model_bytes
 
     def save(self, folder: str | Path) -> None:
-        """Write model, records and certificate into a folder (`expunge.unlearning.files`)."""
+        """Write model, records and certificate into a folder (`expunge.unlearning.files`).
+
+        Certificates issued from then on say that nobody else goes on from there is your word.
+        """
         from expunge.unlearning import files
 
         files.save(self, folder)  # pyright: ignore[reportArgumentType]
 
     def plan(self, forget: int) -> list[Price]:
         """Every strategy, priced for forgetting so many records, those that can be taken first."""
-        check_is_fitted(self)
-        if not 0 < forget <= self._job.private:
-            raise ValueError(f"forget: {forget} of {self._job.private} private records")
-        return prices(self._job, forget)
+        job = self.fitted_.job
+        if not 0 < forget <= job.private:
+            raise ValueError(f"forget: {forget} of {job.private} private records")
+        return prices(job, forget)
 
-    def _without(self, ids: Any) -> tuple[list[int], Job]:
-        """The rows of these records, and the job without them."""
-        check_is_fitted(self)
-        rows = rows_to_forget(ids, self._ids, self._job.keep)
-        if _digest(self._job) != self._fingerprint:
-            raise NoCertificate("the stored records changed since fit; fit again")
-        keep = self._job.keep.clone()
-        keep[rows] = False
-        if not keep.any():
-            raise ValueError("forget: no record would remain, so there is no comparator")
-        left = self._job.left.clone()
-        left[rows] = int(left.max()) + 1
-        return rows, replace(self._job, keep=keep, left=left)
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle writes: parameters and, of a fitted estimator, what may be handed out."""
+        state = {name: value for name, value in vars(self).items() if name != "_state"}
+        if self._state is not None:
+            if not isinstance(self._state, Released):
+                warnings.warn(PICKLED, stacklevel=2)
+            state["_state"] = self.release()
+        return state
+
+    def __copy__(self) -> "Certified":
+        """Shares the fitted state: both say from now on that another one may exist."""
+        return self._copied(dict(vars(self)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Certified":
+        """Records and secrets included: it can forget on its own, and its certificates say so."""
+        return self._copied(
+            {name: copy.deepcopy(value, memo) for name, value in vars(self).items()}
+        )
+
+    def _copied(self, attributes: dict[str, Any]) -> "Certified":
+        other = type(self).__new__(type(self))
+        vars(other).update(attributes)
+        for each in (self, other):
+            if isinstance(each._state, Fitted):
+                each._state = replace(each._state, copied=True)
+        return other
 
     def _fit(
         self,
@@ -184,6 +231,7 @@ class Certified(BaseEstimator):
         features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
         bounded_rows(public[0], bound, out=features[:count])
         bounded_rows(private, bound, out=features[count:])
+        seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
             Job(
                 loss=self._make_loss(bound, 0 if labels is None else len(labels)),
@@ -196,25 +244,25 @@ class Certified(BaseEstimator):
                 private=len(private),
                 target=EpsilonDelta(self.epsilon, self.delta),
                 observer="all" if self.observer == "all" else "final",
-                seed=None if self.random_state is None else int(self.random_state),
+                seed=seed,
+                adaptive_requests=bool(self.adaptive_requests),
             )
         )
-        chosen = self._choose(job)
+        chosen = copy.deepcopy(self._choose(job))
         outcome = chosen.fit(job)
         if labels is not None:
-            self.classes_ = labels
-        self._ids = known
-        released_before = self.__sklearn_is_fitted__() and self.released
-        self._covered = not released_before and (self.observer == "all" or not self.released)
-        self._labels_declared = getattr(self, "classes", None) is not None or count > 0
-        self._install(job, chosen, outcome, None)
-
-    def _install(
-        self, job: Job, chosen: Strategy, outcome: Outcome, certificate: Certificate | None
-    ) -> None:
-        self._job, self._chosen = job, chosen
-        self._outcome, self._certificate = outcome, certificate
-        self._fingerprint = _digest(job)
+            self.classes_ = labels.copy()
+        self._state = Fitted(
+            job=job,
+            strategy=chosen,
+            outcome=outcome,
+            ids=known,
+            classes=labels,
+            released=bool(self.released),
+            released_before=_was_released(self._state),
+            lineage=fresh_lineage(seed),
+            labels=None if labels is None else self._origin_of_labels(count),
+        )
 
     def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
         raise NotImplementedError
@@ -293,30 +341,34 @@ class Certified(BaseEstimator):
             raise ValueError(f"strategy: {chosen.name} is for observer 'final': {EXPOSED}")
         return chosen
 
-    def _issued(self, job: Job, outcome: Outcome, requests: Sequence[str]) -> Certificate:
-        return issued(
-            outcome,
-            model_file.model_bytes(outcome.theta, outcome.salt),
-            delta=job.target.delta,
-            strategy=self._chosen.name,
-            forgotten=job.forgotten,
-            requests=requests,
-            covered=self._covered and (self._certificate is None or self.observer == "all"),
-            declared=self._declared_by_caller(),
-        )
-
-    def _declared_by_caller(self) -> Sequence[str]:
-        return ("preprocessing before fit, and the choice of all parameters, are the caller's",)
+    def _origin_of_labels(self, public: int) -> Origin:
+        if getattr(self, "classes", None) is not None:
+            return "declared"
+        return "public" if public else "private"
 
     @property
     def _head(self) -> LinearHead:
         check_is_fitted(self)
-        return LinearHead(self._outcome.theta, self._job.loss, getattr(self, "classes_", None))
+        assert self._state is not None
+        return self._state.head
 
 
-def _digest(job: Job) -> bytes:
-    """A checksum of the stored rows, to notice accidental changes; never published."""
-    checksum = 0
-    for tensor in (job.features, job.targets, job.keep):
-        checksum = zlib.crc32(tensor.cpu().numpy().data, checksum)
-    return checksum.to_bytes(4, "big")
+def _without(fitted: Fitted, ids: Any) -> tuple[list[int], Job]:
+    """The rows of these records, and the job without them."""
+    job = fitted.job
+    rows = rows_to_forget(ids, fitted.ids, job.keep)
+    fitted.check_unchanged()
+    keep = job.keep.clone()
+    keep[rows] = False
+    if not keep.any():
+        raise ValueError("forget: no record would remain, so there is no comparator")
+    left = job.left.clone()
+    left[rows] = int(left.max()) + 1
+    return rows, replace(job, keep=keep, left=left)
+
+
+def _was_released(before: Fitted | Released | None) -> bool:
+    """Whether a model of an earlier fit was handed out; what was pickled or released was."""
+    if isinstance(before, Fitted):
+        return before.released or before.released_before
+    return before is not None

@@ -45,6 +45,10 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         random_state: None draws from the operating system; an integer makes runs repeatable
             and every certificate EXPERIMENT ONLY.
         device: Where the records lie and gradients are computed: "cpu" or "cuda".
+        adaptive_requests: Whether those who ask for deletions may have looked at a model that was
+            handed out. False: strategies that this affects say REQUESTS MUST NOT DEPEND ON RELEASED
+            MODELS. True: they count every such model within a capacity fixed at fit, and refuse
+            beyond it. `residual` and `retrain` are not affected.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         released: bool = True,
         random_state: int | None = None,
         device: str = "cpu",
+        adaptive_requests: bool = False,
     ) -> None:
         super().__init__(
             epsilon,
@@ -72,6 +77,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             released,
             random_state,
             device,
+            adaptive_requests,
         )
         self.classes = classes
 
@@ -120,12 +126,6 @@ class CertifiedClassifier(ClassifierMixin, Certified):
                 )
         return known
 
-    def _declared_by_caller(self) -> Sequence[str]:
-        lines = super()._declared_by_caller()
-        if not self._labels_declared:
-            return (*lines, "conditional on the label set, which was taken from private records")
-        return lines
-
 
 class CertifiedRegressor(RegressorMixin, Certified):
     """Ridge regression on bounded targets whose records can be deleted with a certificate.
@@ -151,6 +151,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         released: bool = True,
         random_state: int | None = None,
         device: str = "cpu",
+        adaptive_requests: bool = False,
     ) -> None:
         super().__init__(
             epsilon,
@@ -163,6 +164,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
             released,
             random_state,
             device,
+            adaptive_requests,
         )
         self.target_norm = target_norm
         self.radius = radius

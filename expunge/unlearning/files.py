@@ -21,25 +21,28 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_bytes
 from safetensors.torch import load_file, save_file
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from expunge.accounting.calibration import EpsilonDelta
-from expunge.accounting.certificate import file_differences, parse_certificate
+from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.document import AccountRequest
+from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import sync, write_whole
+from expunge.losses import Declared
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.certified import STRATEGIES
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin
+from expunge.unlearning.linear_head import LinearHead
 from expunge.unlearning.model_file import check_salted, salt_in
 from expunge.unlearning.schemes import SCHEMES
 
 __all__ = ["load", "save"]
 
-FORMAT = 1
+FORMAT = 2
 INDEX = "estimator.json"
 KINDS = {kind.__name__: kind for kind in (CertifiedClassifier, CertifiedRegressor)}
 Estimator = CertifiedClassifier | CertifiedRegressor
@@ -51,11 +54,12 @@ def save(estimator: Estimator, folder: str | Path) -> None:
     Raises:
         ValueError: the folder holds something else, or the estimator has a loss of the user's.
     """
-    check_is_fitted(estimator)
+    fitted = estimator.fitted_
+    estimator._state = replace(fitted, copied=True)  # even if interrupted: it may be there
     folder = Path(folder)
     if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).exists():
         raise ValueError(f"{folder}: holds something that is no saved estimator; not touched")
-    if getattr(estimator, "loss", None) is not None:
+    if isinstance(fitted.job.loss, Declared):
         raise ValueError("loss: a function cannot be saved; save the data and fit again")
     fresh = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,10 +79,9 @@ def save(estimator: Estimator, folder: str | Path) -> None:
 
 def _write(estimator: Estimator, folder: Path, token: str) -> None:
     names = {kind: f"{kind}-{token}.safetensors" for kind in ("model", "secret")}
-    job, outcome = estimator._job, estimator._outcome
     write_whole(folder / names["model"], estimator.model_bytes())
     try:
-        save_file(_secret(estimator, job, outcome), folder / names["secret"])
+        save_file(_secret(estimator.fitted_), folder / names["secret"])
     except SafetensorError as error:  # a full disk, most likely
         raise OSError(errno.EIO, str(error), str(folder / names["secret"])) from error
     sync(folder / names["secret"])
@@ -105,13 +108,14 @@ def load(folder: str | Path) -> Estimator:
         raise ValueError(f"{folder}: not a saved estimator ({error})") from error
 
 
-def _secret(estimator: Estimator, job: Job, outcome: Outcome) -> dict[str, Tensor]:
+def _secret(fitted: Fitted) -> dict[str, Tensor]:
+    job = fitted.job
     tensors = {
         "features": job.features,
         "targets": job.targets,
         "left": job.left,
-        "fingerprint": torch.tensor(list(estimator._fingerprint), dtype=torch.uint8),
-        **{f"secret.{name}": value for name, value in outcome.secret.items()},
+        "fingerprint": torch.tensor(list(fitted.fingerprint), dtype=torch.uint8),
+        **{f"secret.{name}": value for name, value in fitted.outcome.secret.items()},
     }
     tensors |= {n: v for n, v in (("start", job.start), ("center", job.center)) if v is not None}
     return {name: value.contiguous().cpu().clone() for name, value in tensors.items()}
@@ -123,10 +127,9 @@ def _document(estimator: Estimator) -> dict[str, Any]:
     parameters["strategy"] = _described(parameters["strategy"])
     if parameters.get("classes") is not None:
         parameters["classes"] = np.asarray(parameters["classes"]).tolist()
-    certificate = estimator._certificate
-    labels = getattr(estimator, "classes_", None)
     names = getattr(estimator, "feature_names_in_", None)
-    job, outcome = estimator._job, estimator._outcome
+    fitted = estimator.fitted_
+    job, outcome, certificate = fitted.job, fitted.outcome, fitted.certificate
     return {
         "format": FORMAT,
         "kind": type(estimator).__name__,
@@ -135,32 +138,36 @@ def _document(estimator: Estimator) -> dict[str, Any]:
             "epsilon": job.target.level,
             "delta": job.target.delta,
             "observer": job.observer,
+            "adaptive_requests": job.adaptive_requests,
             "seed": job.seed,
-            "l2": job.loss.l2,
-            "row_norm": job.loss.row_norm,
-            "covered": estimator._covered,
-            "labels_declared": estimator._labels_declared,
+            "device": str(job.features.device),
+            "released": fitted.released,
+            "released_before": fitted.released_before,
+            "lineage": fitted.lineage,
+            "labels": fitted.labels,
+            "columns": fitted.columns,
         },
-        "chosen": _described(estimator._chosen),
-        "labels": None
-        if labels is None
-        else {"values": labels.tolist(), "dtype": labels.dtype.str},
+        "head": fitted.head.document(),
+        "chosen": _described(fitted.strategy),
         "features": job.features.shape[1] - 1,
         "feature_names": None if names is None else names.tolist(),
         "public": job.public,
         "private": job.private,
-        "ids": list(estimator._ids),
-        "declared": list(outcome.declared),
-        "rounds": list(outcome.rounds),
-        "comparator": outcome.comparator,
-        "noise_free": outcome.noise_free,
-        "account": _account(outcome),
+        "ids": list(fitted.ids),
+        "outcome": {
+            "declared": list(outcome.declared),
+            "retained": list(outcome.retained),
+            "rounds": list(outcome.rounds),
+            "capacity": outcome.capacity,
+            "noise_free": outcome.noise_free,
+            "account": _account(outcome),
+        },
         "certificate": None if certificate is None else certificate.canonical(),
     }
 
 
 def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes) -> Estimator:
-    fitted = document["fitted"]
+    stated = document["fitted"]
     parameters = document["parameters"] | {
         "strategy": _strategy(document["parameters"]["strategy"])
     }
@@ -168,53 +175,68 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes)
     estimator.n_features_in_ = document["features"]
     if document["feature_names"] is not None:
         estimator.feature_names_in_ = np.asarray(document["feature_names"], dtype=object)
-    labels = document["labels"]
-    if labels is not None:
-        estimator.classes_ = np.asarray(labels["values"], dtype=np.dtype(labels["dtype"]))
-    estimator._ids = {one: document["public"] + i for i, one in enumerate(document["ids"])}
-    estimator._covered = fitted["covered"]
-    estimator._labels_declared = fitted["labels_declared"]
-    classes = 0 if labels is None else len(labels["values"])
-    loss = estimator._make_loss(fitted["row_norm"], classes)
+    outcome = _outcome(document["outcome"], secret, load_bytes(model)["theta"])
+    head = LinearHead.of(outcome.theta, document["head"])
+    if head.classes is not None:
+        estimator.classes_ = head.classes.copy()
     job = Job(
-        loss=replace(loss, l2=fitted["l2"]),
-        features=secret["features"].to(estimator.device),
-        targets=secret["targets"].to(estimator.device),
+        loss=head.loss,
+        features=secret["features"].to(stated["device"]),
+        targets=secret["targets"].to(stated["device"]),
         keep=secret["left"] == 0,
         left=secret["left"],
         keys=keys_of([*(("public", i) for i in range(document["public"])), *document["ids"]]),
         public=document["public"],
         private=document["private"],
-        target=EpsilonDelta(fitted["epsilon"], fitted["delta"]),
-        observer=fitted["observer"],
-        seed=fitted["seed"],
+        target=EpsilonDelta(stated["epsilon"], stated["delta"]),
+        observer=stated["observer"],
+        seed=stated["seed"],
         start=secret.get("start"),
         center=secret.get("center"),
-    )
-    account = document["account"]
-    assumptions, history = (None, None) if account is None else _records(account)
-    known = {n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")}
-    check_salted(document["noise_free"], known)
-    outcome = Outcome(
-        load_bytes(model)["theta"],
-        assumptions,
-        history,
-        declared=tuple(document["declared"]),
-        rounds=tuple(document["rounds"]),
-        comparator=document["comparator"],
-        noise_free=document["noise_free"],
-        secret=known,
+        adaptive_requests=stated["adaptive_requests"],
     )
     text = document["certificate"]
     certificate = None if text is None else parse_certificate(text)
+    fitted = Fitted(
+        job=job,
+        strategy=_strategy(document["chosen"]),
+        outcome=outcome,
+        ids={id_: document["public"] + i for i, id_ in enumerate(document["ids"])},
+        classes=head.classes,
+        released=stated["released"],
+        released_before=stated["released_before"],
+        lineage=stated["lineage"],
+        labels=stated["labels"],
+        columns=stated["columns"],
+        copied=True,
+        certificate=certificate,
+    )
     if salt_in(model) != outcome.salt:
         raise ValueError("the model's file and the secret state have different salts")
     if certificate and file_differences(certificate, hashlib.sha256(model).hexdigest()):
         raise ValueError("the model is not the one that its certificate is about")
-    estimator._install(job, _strategy(document["chosen"]), outcome, certificate)
-    if estimator._fingerprint != bytes(secret["fingerprint"].tolist()):
+    if fitted.fingerprint != bytes(secret["fingerprint"].tolist()):
         raise ValueError("the stored records changed")
+    estimator._state = fitted
     return estimator
+
+
+def _outcome(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor) -> Outcome:
+    account = document["account"]
+    assumptions, history = (None, None) if account is None else _records(account)
+    known = {n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")}
+    check_salted(document["noise_free"], known)
+    return Outcome(
+        theta,
+        assumptions,
+        history,
+        declared=tuple(document["declared"]),
+        retained=tuple(document["retained"]),
+        rounds=tuple(document["rounds"]),
+        capacity=document["capacity"],
+        noise_free=document["noise_free"],
+        secret=known,
+    )
 
 
 def _described(strategy: str | Strategy) -> Any:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.certificate import Certificate, issue
+from expunge.accounting.certificate import Certificate, Provenance, Retained, Stated, issue
 from expunge.accounting.history import History
 
-__all__ = ["Certifiable", "issued"]
+__all__ = ["Certifiable", "Circumstances", "certify"]
 
 
 class Certifiable(Protocol):
@@ -21,46 +21,84 @@ class Certifiable(Protocol):
     def history(self) -> History | None: ...
 
     @property
-    def comparator(self) -> str | None: ...
+    def salt(self) -> str | None: ...
 
     @property
-    def salt(self) -> str | None: ...
+    def capacity(self) -> int | None: ...
 
     @property
     def declared(self) -> tuple[str, ...]: ...
 
+    @property
+    def retained(self) -> tuple[str, ...]: ...
 
-def issued(
+
+class Circumstances(Protocol):
+    """What a certificate needs to know of the fit that it belongs to; fixed when it was made."""
+
+    @property
+    def strategy_name(self) -> str: ...
+
+    @property
+    def delta(self) -> float: ...
+
+    @property
+    def records(self) -> int:
+        """That the first model was trained on, public ones included."""
+        ...
+
+    @property
+    def covered(self) -> bool:
+        """No earlier model was handed out, or the history accounts for those that were."""
+        ...
+
+    @property
+    def provenance(self) -> Provenance: ...
+
+    @property
+    def lineage(self) -> str: ...
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The one before."""
+        ...
+
+
+def certify(
     outcome: Certifiable,
     model: bytes,
+    fitted: Circumstances,
     *,
-    delta: float,
-    strategy: str,
     forgotten: int,
-    requests: Sequence[str],
-    covered: bool,
+    request: str | None,
     declared: Sequence[str],
 ) -> Certificate:
-    """Args:
-    model: The released file. That of a model without noise must hold its salt: its hash is a
-        commitment then, which tells nothing to whoever does not have the file.
-    covered: No earlier model left the house, or the history accounts for those that did.
-    declared: Lines of the caller's, after the outcome's own.
+    """The next certificate of this fit.
+
+    Args:
+        model: The file that its hash names. The file of a model without noise holds a salt, so its
+            hash is a commitment, which tells nothing to whoever does not have the file.
+        declared: Lines of the caller's, after the outcome's own.
     """
     assert outcome.assumptions is not None
     assert outcome.history is not None
     assert outcome.salt is None or outcome.salt.encode() in model
-    digest = hashlib.sha256(model).hexdigest()
-    return issue(
-        outcome.assumptions,
-        outcome.history,
-        delta=delta,
-        strategy=strategy,
+    digest, before = hashlib.sha256(model).hexdigest(), fitted.certificate
+    stated = Stated(
+        strategy=fitted.strategy_name,
+        earlier_releases=None if fitted.covered else "not covered",
+        records=fitted.records,
         forgotten=forgotten,
-        requests=requests,
-        uncovered_releases=not covered,
-        comparator=outcome.comparator,
+        capacity=outcome.capacity,
+        provenance=fitted.provenance,
+        retained=tuple(Retained(what=what) for what in outcome.retained),
+        declared=(*outcome.declared, *declared),
+        requests=(*(before.requests if before else ()), *([request] if request else [])),
         model_sha256=None if outcome.salt else digest,
         commitments={"model": digest} if outcome.salt else {},
-        declared=(*outcome.declared, *declared),
+        workspace=fitted.lineage,
+        generation=1 if before is None else before.generation + 1,
+        sequence=1 if before is None else before.sequence + 1,
+        previous=None if before is None else before.sha256,
     )
+    return issue(outcome.assumptions, outcome.history, delta=fitted.delta, stated=stated)

@@ -37,6 +37,7 @@ class Job:
     seed: None draws from the operating system; an integer is for experiments only.
     start: Where descent begins: the origin, or the public records' own minimiser.
     center: What the ridge pulls towards: the origin, or that minimiser.
+    adaptive_requests: Whoever asks may have looked at models that were handed out (THEORY 8).
     """
 
     loss: LinearLoss
@@ -52,6 +53,7 @@ class Job:
     seed: int | None = None
     start: Tensor | None = None
     center: Tensor | None = None
+    adaptive_requests: bool = False
 
     @property
     def objective(self) -> Objective:
@@ -89,11 +91,9 @@ class Job:
         )
 
     @property
-    def experiment_only(self) -> tuple[str, ...]:
-        """A line for the certificate where noise can be replayed."""
-        if self.seed is None:
-            return ()
-        return ("EXPERIMENT ONLY: the noise is seeded and can be replayed",)
+    def counts_every_model(self) -> bool:
+        """Whether every model handed out, the learned one too, counts in the history."""
+        return self.observer == "all" or self.adaptive_requests
 
     @property
     def origin(self) -> Tensor:
@@ -117,10 +117,12 @@ class Outcome(Salted):
         assumptions, history: What the certificate is a function of; None before any deletion
             where the model carries no noise.
         rounds: For each phase, how many requests had been honoured before it.
-        comparator: What the model is hard to tell from, where the history does not say it.
+        capacity: Records that may be forgotten in all, where the history counts all of them at
+            every model handed out, so that requests may depend on models.
         noise_free: The model carries no noise: without a salt in its file, the file's hash would be
             a membership oracle.
         declared: Lines for the certificate about what the history cannot say.
+        retained: What of `secret` outlives the request, in words.
         secret: Never released, never published: un-noised solutions and the like.
     """
 
@@ -129,6 +131,7 @@ class Outcome(Salted):
     history: History | None
     declared: tuple[str, ...] = ()
     rounds: tuple[int, ...] = ()
-    comparator: str | None = None
+    capacity: int | None = None
     noise_free: bool = False
+    retained: tuple[str, ...] = ()
     secret: dict[str, Tensor] = field(default_factory=dict)

@@ -37,20 +37,28 @@ MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for
 
 @dataclass(frozen=True)
 class Langevin:
-    """Args:
-    learn_steps: T.
-    sigma: The paper's sigma; None takes the least that honours `capacity` within T/10 steps.
-    capacity: Share of the private records that may be forgotten in all.
-    scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
+    """The paper's strategy: T noisy steps on all records, K noisy steps on what remains.
+
+    Args:
+        learn_steps: T.
+        sigma: The paper's sigma; None takes the least that honours `capacity` within T/10 steps.
+        capacity: Share of the private records that may be forgotten in all.
+        scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`,
+            `PoissonBatch(rate)`.
+        requests: How many requests that may depend on released models sigma provides for
+            (`adaptive_requests=True`); otherwise it is not used.
     """
 
     learn_steps: int = 500
     sigma: float | None = None
     capacity: float = 0.1
     scheme: Scheme = field(default_factory=FullBatch)
+    requests: int = 20
     name = "langevin"
 
     def __post_init__(self) -> None:
+        if self.requests < 1:
+            raise ValueError(f"requests: {self.requests} must be at least 1")
         if self.learn_steps < 2:
             raise ValueError(f"learn_steps: {self.learn_steps} must be at least 2")
         if self.sigma is not None and not self.sigma > 0:
@@ -59,32 +67,53 @@ class Langevin:
             raise ValueError(f"capacity: {self.capacity} must be in (0, 1]")
 
     def fit(self, job: Job) -> Outcome:
-        run = _Run.of(job, self.scheme)
+        run = _Run.of(job, self.scheme, capacity=self._whole_capacity(job))
         sigma = self.chosen_sigma(job)
         theta, phases = run.noisy(job, job.beginning, self.learn_steps, sigma)
         return run.outcome(job, theta, phases, (0,) * len(phases))
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
         assert before.history is not None
-        run = _Run.of(job, self.scheme, before)
-        sigma = before.history.phases[0].sigma
-        extra = 1 if job.observer == "all" else run.steps_needed(job, sigma, self.learn_steps - 1)
+        run = _Run.of(job, self.scheme, before, capacity=self._whole_capacity(job))
+        sigma, most = before.history.phases[0].sigma, self.learn_steps - 1
+        extra = 1 if job.counts_every_model else run.steps_needed(job, sigma, most)
         theta, phases = run.noisy(job, before.theta, extra, sigma)
         return run.checked(job, theta, phases, before)
 
     def chosen_sigma(self, job: Job) -> float:
         if self.sigma is not None:
             return self.sigma
-        forget = max(1, math.ceil(self.capacity * job.private))
-        setting = setting_of(job, self.learn_steps, forget)
+        setting = setting_of(job, self.learn_steps, self._records_of_capacity(job))
+        if job.adaptive_requests:
+            setting = replace(setting, later_requests=self.requests)
         target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
-        steps = 0 if job.observer == "all" else max(1, self.learn_steps // 10)
+        steps = 0 if job.counts_every_model else max(1, self.learn_steps // 10)
         return smallest_sigma(setting, target, unlearn_steps=steps)
+
+    def _records_of_capacity(self, job: Job) -> int:
+        return max(1, math.ceil(self.capacity * job.private))
+
+    def _whole_capacity(self, job: Job) -> int | None:
+        """What every phase counts where requests may depend on models; None elsewhere.
+
+        Raises:
+            ValueError: batches, of which nobody knows whom a request will name.
+        """
+        if not job.adaptive_requests:
+            return None
+        if not isinstance(self.scheme, FullBatch):
+            raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
+        return min(self._records_of_capacity(job), job.private + job.public - 1)
 
 
 @dataclass(frozen=True)
 class NoiseFirst:
-    """Args: learn_steps: T clean steps. unlearn_steps: K, the first of them noisy."""
+    """Clean learning; on a request one noisy step, then clean descent.
+
+    Args:
+        learn_steps: T clean steps.
+        unlearn_steps: K, the first of them noisy.
+    """
 
     learn_steps: int = 500
     unlearn_steps: int = 50
@@ -95,6 +124,12 @@ class NoiseFirst:
             raise ValueError("learn_steps and unlearn_steps: must be at least 1")
 
     def fit(self, job: Job) -> Outcome:
+        """Raises: ValueError: requests may look at models, and the first has no noise to count."""
+        if job.adaptive_requests:
+            raise ValueError(
+                "strategy: noise_first learns without noise, so nothing covers requests that look "
+                "at its model; use 'residual', which they do not affect, or 'langevin'"
+            )
         run = _Run.of(job)
         theta, phase = run.clean(job, job.beginning, self.learn_steps, 0)
         return replace(run.outcome(job, theta, [phase], (0,)), noise_free=True)
@@ -117,9 +152,16 @@ class _Run:
     radius: float
     scheme: Scheme
     past: tuple[Phase, ...]
+    capacity: int | None = None  # every phase counts what is left of it, if not None
 
     @classmethod
-    def of(cls, job: Job, scheme: Scheme | None = None, before: Outcome | None = None) -> "_Run":
+    def of(
+        cls,
+        job: Job,
+        scheme: Scheme | None = None,
+        before: Outcome | None = None,
+        capacity: int | None = None,
+    ) -> "_Run":
         # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.
         loss, scheme = job.loss, scheme or FullBatch()
         if not math.isfinite(loss.lipschitz):
@@ -131,8 +173,14 @@ class _Run:
         stated = loss.assumptions()
         marks: dict[str, Mark] = {**stated.marks, "radius": "enforced"}
         assumptions = replace(stated, radius=radius, lipschitz=farthest, marks=marks)
-        past = () if before is None else since_deleted(job, scheme, before.history, before.rounds)
-        return cls(assumptions, 1 / (assumptions.smoothness or 1.0), radius, scheme, past)
+        step_size = 1 / (assumptions.smoothness or 1.0)
+        if before is None or before.history is None:
+            past = ()
+        elif capacity is not None:
+            past = before.history.phases  # they counted every later request when they were made
+        else:
+            past = since_deleted(job, scheme, before.history, before.rounds)
+        return cls(assumptions, step_size, radius, scheme, past, capacity)
 
     @property
     def done(self) -> int:
@@ -147,12 +195,21 @@ class _Run:
         self, job: Job, theta: Tensor, phases: Sequence[Phase], rounds: tuple[int, ...]
     ) -> Outcome:
         return Outcome(
-            theta, self.assumptions, self.history(job, phases), job.experiment_only, rounds=rounds
+            theta,
+            self.assumptions,
+            self.history(job, phases),
+            rounds=rounds,
+            capacity=self.capacity,
         )
 
     def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
         """Raises: NoCertificate: the history misses the target."""
         release.check_sampler(job.dimension, job.target.level, job.target.delta)
+        if self.capacity is not None and job.forgotten > self.capacity:
+            raise NoCertificate(
+                f"{job.forgotten} forgotten records are more than the {self.capacity} that this "
+                "model provides for; retrain, or fit with a larger capacity"
+            )
         found = self._epsilon(job, phases)
         if found > job.target.level:
             raise NoCertificate(
@@ -181,7 +238,7 @@ class _Run:
             stacked = _finite(kernel.step(stacked, 0, normal))
         first = [self._phase(job, steps - 1, sigma, self.done)] if steps > 1 else []
         last = self._last(job, sigma, self.done + steps - 1)
-        phases = [*first, replace(last, released=job.observer == "all")]
+        phases = [*first, replace(last, released=job.counts_every_model)]
         return job.origin + stacked[0], phases
 
     def clean(self, job: Job, theta: Tensor, steps: int, first_step: int) -> tuple[Tensor, Phase]:
@@ -233,7 +290,10 @@ class _Run:
     def _phase(self, job: Job, steps: int, sigma: float, first_step: int) -> Phase:
         rows = int(job.keep.sum())
         bare = Phase(steps, self.step_size, sigma, rows, rounding=self._rounding(job, sigma))
-        return self.scheme.record(bare, job, job.keep, first_step)
+        recorded = self.scheme.record(bare, job, job.keep, first_step)
+        if self.capacity is None:
+            return recorded
+        return replace(recorded, forgotten=max(0, self.capacity - job.forgotten))
 
     def _rounding(self, job: Job, sigma: float) -> float:
         """One step's error: its gradient's, its own operations' and norm's, and its noise's."""

@@ -75,15 +75,15 @@ class Residual:
             assumptions,
             history,
             declared=(
-                *job.experiment_only,
                 "the phase is the release: the identity map plus one exact draw; initial_distance "
                 "is twice (tolerance + rounding)/ridge, checked in float64 at the noised point",
                 "this model only; r successive ones seen together have sqrt(r) times its mu",
-                "retained as secret state: the un-noised solution and the rows' Gram matrix, "
-                "to the last bit that of the records without the forgotten ones",
             ),
-            comparator="retraining by the same rule on the records without any forgotten one: "
-            "any solver to the same gradient norm, then one draw of the same noise",
+            retained=(
+                "the un-noised solution",
+                "the rows' Gram matrix, to the last bit that of the records without the forgotten "
+                "ones",
+            ),
             secret=_secret(objective, theta, gram),
         )
 

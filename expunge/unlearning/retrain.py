@@ -41,7 +41,6 @@ class Retrain:
             theta,
             assumptions,
             History((phase,)),
-            comparator="the same model: it is retrained on the records without any forgotten one",
             noise_free=True,
             declared=("retrained from scratch on the retained records; the phase stands for it",),
         )

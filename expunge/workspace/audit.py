@@ -93,7 +93,7 @@ def audited(
     estimator: Certified, *, models: int | None = None, seed: int | None = None
 ) -> dict[str, Any]:
     """The same for an estimator in memory."""
-    strategy, job = estimator._chosen, estimator._job
+    strategy, job = estimator.fitted_.strategy, estimator.fitted_.job
     models = models or MODELS.get(strategy.name, 40)
     laws = laws_of(job, strategy, models=models, seed=seed)
     return {"strategy": strategy.name, **sandwich(laws, delta=job.target.delta)}

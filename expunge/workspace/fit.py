@@ -122,7 +122,7 @@ def _write(
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
         entries.set("encoding", json.dumps(coded.document()))
-        entries.set("head", model._head.document())
+        entries.set("head", model.fitted_.head.document())
         entries.add_records([] if theirs is None else theirs.ids, "public")
         entries.add_records(mine.ids, "private")
         entries.add_model(
@@ -131,7 +131,7 @@ def _write(
             records_file=names,
             evaluation=None
             if public_rows is None
-            else json.dumps(evaluation(model._head, *public_rows)),
+            else json.dumps(evaluation(model.fitted_.head, *public_rows)),
         )
     folder.ledger.close()
     for kind in ("models", "certificates", "records", "secret", "."):

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import write_whole
 from expunge.ledger import Busy, Entries, Ledger, Model
@@ -114,10 +115,10 @@ class Folder:
             self.secret_folder(model.secret),
         }
         for number, document in entries.certificates().items():
-            file, content = self.certificate_file(number), (document + "\n").encode()
+            file = self.certificate_file(number)
             keep.add(file)
             if not file.exists():
-                write_whole(file, content)
+                write_whole(file, f"{parse_certificate(document).readable()}\n".encode())
         for kind, ours in OURS.items():
             for found in (self.path / kind).iterdir():
                 if ours.fullmatch(found.name) and found not in keep:

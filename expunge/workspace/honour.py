@@ -74,4 +74,4 @@ def _evaluation(folder: Folder, entries: Entries, options: Options, model: Any) 
         return None
     table = read_table(path)
     rows = Encoding.of(json.loads(entries.setting("encoding"))).encode(path, table)
-    return json.dumps(evaluation(model._head, rows, labels_of(path, table, options)))
+    return json.dumps(evaluation(model.fitted_.head, rows, labels_of(path, table, options)))

@@ -33,7 +33,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     options, text = Options.of(entries.setting("options")), entries.certificate_of(model)
     certificate = None if text is None else json.loads(text)
     forget = max(1, records["forgotten"])
-    prices = [vars(price) for price in estimator.plan(min(forget, estimator._job.private))]
+    prices = [vars(price) for price in estimator.plan(min(forget, estimator.fitted_.job.private))]
     taken = None if certificate is None else certificate["strategy"]
     return {
         "title": f"{folder.path.resolve().name}: what was forgotten, and how surely",
@@ -76,7 +76,7 @@ def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
 
 def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:
     """Curves for noisy descent on these records; None where it has no constants."""
-    job = estimator._job
+    job = estimator.fitted_.job
     try:
         setting = setting_of(job, Langevin().learn_steps, min(forget, job.private - 1))
     except ValueError:

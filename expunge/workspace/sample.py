@@ -96,4 +96,4 @@ def sample(
 
 def _job_and_ids(folder: Folder, model: Any) -> tuple[Any, Any]:
     estimator = loaded(folder, model)
-    return estimator._job, estimator._ids
+    return estimator.fitted_.job, estimator.fitted_.ids

@@ -11,14 +11,15 @@ import pytest
 
 import expunge.accounting.certificate as module
 from expunge.accounting import Assumptions, History, InvalidInput, Phase, Poisson, Refused, account
+from expunge.accounting.canonical import altered_fields, canonical, fingerprints
 from expunge.accounting.certificate import (
     Certificate,
-    canonical,
-    differences,
+    Stated,
     issue,
     json_schema,
     parse_certificate,
 )
+from expunge.accounting.verification import differences
 
 SCHEMA = Path(module.__file__).with_name("certificate.schema.json")
 SURE = dict.fromkeys(("strong_convexity", "smoothness", "lipschitz", "radius"), "enforced")
@@ -50,16 +51,31 @@ HISTORIES: dict[str, tuple[Assumptions, History]] = {
 }
 
 
-def issued(name: str = "pipeline", **details: Any) -> Certificate:
-    return issue(*HISTORIES[name], delta=1e-5, **details)
+def issued(name: str = "pipeline", **facts: Any) -> Certificate:
+    return issue(*HISTORIES[name], delta=1e-5, stated=Stated(**facts))
+
+
+def resealed(liar: Certificate) -> Certificate:
+    """With fingerprints that fit what it says now, as anybody can make them."""
+    sealed = liar.model_copy(update={"fingerprints": fingerprints(liar.body())})
+    assert list(altered_fields(sealed.body(), sealed.fingerprints)) == []
+    return sealed
 
 
 def full() -> Certificate:
     """A certificate with something in every field."""
     return issued(
-        requests=["r-1", "r-2"],
+        requests=("r-1", "r-2"),
         model_sha256="ab" * 32,
         commitments={"base_model": "cd" * 32},
+        workspace="ef" * 16,
+        generation=2,
+        sequence=2,
+        previous="12" * 32,
+        subjects=1,
+        provenance={"noise": "operating system", "labels": "public", "state": "sole"},
+        retained=({"what": "the un-noised solution", "erased_by": "2027-01-01"},),
+        declared=("the caller's line",),
     )
 
 
@@ -85,7 +101,7 @@ def test_a_certificate_states_what_its_history_supports(name):
     assert certificate.claim.bound == found.best
     assert certificate.observer == found.observer
     assert certificate.comparator == found.comparator
-    assert certificate.records()[1] == HISTORIES[name][1]
+    assert certificate.records_of_history()[1] == HISTORIES[name][1]
 
 
 @pytest.mark.parametrize("name", HISTORIES)
@@ -150,6 +166,8 @@ def test_any_changed_leaf_is_noticed_and_named_first(name):
         if path[0] == "fingerprints":
             continue
         for other in alternatives(value):
+            if other == value:
+                continue
             text = json.dumps(with_leaf(document, path, other))
             try:
                 altered = parse_certificate(text)
@@ -198,6 +216,14 @@ RESEALED = {
     ("history", "phases", 1, "steps"): 500,
     ("assumptions", "lipschitz", "value"): 0.01,
     ("assumptions", "lipschitz", "mark"): "enforced",
+    ("reservations",): [],
+    ("forgotten",): 10_000,
+    ("records",): 20_000,
+    ("capacity",): 10,
+    ("strategy",): "residual",
+    ("commitments",): {"model": "cd" * 32},
+    ("previous",): None,
+    ("sequence",): 1,
 }
 
 
@@ -206,16 +232,13 @@ def test_a_resealed_certificate_fails_by_recomputation(path):
     """Fingerprints are no secret: whoever lies can renew them, but not the arithmetic."""
     document = with_leaf(json.loads(full().canonical()), path, RESEALED[path])
     liar = parse_certificate(json.dumps(document))
-    resealed = liar.model_copy(update={"fingerprints": module._fingerprints(liar)})
-    assert list(module._altered(resealed)) == []
-    assert differences(resealed)
+    assert differences(resealed(liar))
 
 
 def test_a_resealed_claim_is_named_with_what_the_history_supports():
     document = with_leaf(json.loads(full().canonical()), ("claim", "epsilon"), 0.01)
     liar = parse_certificate(json.dumps(document))
-    resealed = liar.model_copy(update={"fingerprints": module._fingerprints(liar)})
-    (difference,) = differences(resealed)
+    (difference,) = differences(resealed(liar))
     assert difference.field == "claim.epsilon"
     assert difference.problem.startswith("states 0.01, its history supports ")
 
@@ -225,8 +248,7 @@ def test_a_history_that_supports_nothing_is_named():
     for i in (0, 1):
         document = with_leaf(document, ("history", "phases", i, "sigma"), 0.0)
     liar = parse_certificate(json.dumps(document))
-    resealed = liar.model_copy(update={"fingerprints": module._fingerprints(liar)})
-    (difference,) = differences(resealed)
+    (difference,) = differences(resealed(liar))
     assert difference.field == "history"
     assert "supports no certificate" in difference.problem
 
@@ -263,7 +285,7 @@ def test_one_assumed_constant_among_enforced_ones_is_enough():
 def test_uncovered_releases_are_shouted():
     line = "EARLIER RELEASES NOT COVERED."
     assert line not in issued().claim.statement
-    uncovered = issued(uncovered_releases=True)
+    uncovered = issued(earlier_releases="not covered")
     assert line in uncovered.claim.statement
     assert uncovered.earlier_releases == "not covered"
     assert differences(uncovered) == []
@@ -300,7 +322,10 @@ def test_a_certificate_cannot_be_changed_in_place():
         (("claim", "epsilon"), -1.0, "claim.epsilon"),
         (("claim", "epsilon"), float("nan"), "claim.epsilon"),
         (("claim", "delta"), 0.0, "claim.delta"),
-        (("schema_version",), "2", "schema_version"),
+        (("schema_version",), "3", "schema_version"),
+        (("reservations",), ["none at all"], "reservations[0]"),
+        (("issued",), "yesterday", "issued"),
+        (("provenance", "noise"), "a die", "provenance.noise"),
         (("history", "phases"), [], "history.phases"),
         (("history", "phases", 0, "steps"), "50", "history.phases[0].steps"),
         (("signature",), "x", "signature"),

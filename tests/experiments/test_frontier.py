@@ -120,7 +120,7 @@ def test_the_certified_epsilon_is_the_closed_form(problem):
 
 def test_a_request_to_a_copy_leaves_the_fitted_estimator_alone(problem):
     estimator = fitted(problem, 100, "auto", 0.1, 1e-4, 0)
-    before = estimator._job.features.clone(), estimator._outcome.theta.clone()
+    before = estimator.fitted_.job.features.clone(), estimator.fitted_.outcome.theta.clone()
     models = []
     for epsilon, seed in ((0.1, 0), (1.0, 0), (1.0, 1)):
         asked = with_target(estimator, epsilon, seed, estimator)
@@ -128,11 +128,11 @@ def test_a_request_to_a_copy_leaves_the_fitted_estimator_alone(problem):
         assert certificate.claim.epsilon <= epsilon
         assert certificate.claim.delta == problem.delta
         assert 0 <= accuracy <= 1
-        models.append(asked._outcome.theta)
+        models.append(asked.fitted_.outcome.theta)
     assert not torch.equal(models[1], models[2])
     request(problem, copied(estimator), 20)
-    assert torch.equal(estimator._job.features, before[0])
-    assert torch.equal(estimator._outcome.theta, before[1])
+    assert torch.equal(estimator.fitted_.job.features, before[0])
+    assert torch.equal(estimator.fitted_.outcome.theta, before[1])
 
 
 def test_one_noisy_run_claims_no_standard_error():

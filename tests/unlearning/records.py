@@ -24,7 +24,7 @@ def measured(rows=120, features=4, seed=0):
 
 def state(estimator):
     """Everything that a failed request must leave alone."""
-    job, outcome = estimator._job, estimator._outcome
+    job, outcome = estimator.fitted_.job, estimator.fitted_.outcome
     return (
         outcome.theta.numpy().tobytes(),
         tuple((name, value.numpy().tobytes()) for name, value in outcome.secret.items()),

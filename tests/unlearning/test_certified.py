@@ -19,8 +19,8 @@ from tests.unlearning.records import labelled, measured
 
 
 def steepest(reg):
-    job = reg._job
-    th = reg._outcome.theta
+    job = reg.fitted_.job
+    th = reg.fitted_.outcome.theta
     rows = job.features[job.keep].double()
     r = (rows @ th.T)[:, 0] - job.targets[job.keep].clamp(-reg.target_norm, reg.target_norm)
     return float((r.abs() * rows.norm(dim=1)).max())
@@ -48,9 +48,9 @@ def test_squared_constants_hold_with_a_public_reference(reference, strategy):
     reg = CertifiedRegressor(
         strategy=strategy, l2=1e-3, radius=0.1, reference=reference, epsilon=5.0
     ).fit(X, y, public=(Xp, yp))
-    a = reg._outcome.assumptions
-    th = reg._outcome.theta
-    origin = reg._job.origin
+    a = reg.fitted_.outcome.assumptions
+    th = reg.fitted_.outcome.theta
+    origin = reg.fitted_.job.origin
     assert float((th - origin).norm()) <= a.radius * (1 + 1e-12), (
         "outside the certificate's ball",
         float((th - origin).norm()),
@@ -121,10 +121,10 @@ def test_coef_cannot_be_used_to_change_a_certified_model():
     X, y = labelled(40)
     clf = CertifiedClassifier().fit(X, y)
     clf.forget(1)
-    before = clf._outcome.theta.clone()
+    before = clf.fitted_.outcome.theta.clone()
     with contextlib.suppress(ValueError):
         clf.coef_[0, 0] = 99.0
-    assert torch.equal(clf._outcome.theta, before)
+    assert torch.equal(clf.fitted_.outcome.theta, before)
 
 
 def test_a_failed_refit_leaves_predictions_as_they_were():
@@ -258,7 +258,7 @@ def test_a_model_that_is_not_its_certificates_is_not_loaded(tmp_path):
     clf.forget(1)
     save(clf, tmp_path / "m")
     path = next((tmp_path / "m").glob("model-*"))
-    save_file({"theta": clf._outcome.theta + 1e-9}, path)
+    save_file({"theta": clf.fitted_.outcome.theta + 1e-9}, path)
     with pytest.raises(ValueError, match="certificate is about"):
         load(tmp_path / "m")
 

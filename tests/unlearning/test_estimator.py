@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from expunge.accounting.certificate import differences, parse_certificate
+from expunge.accounting.certificate import parse_certificate
+from expunge.accounting.verification import differences
 from expunge.unlearning import residual as residual_module
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.job import NoCertificate
@@ -51,7 +52,7 @@ def test_a_classifier_learns_forgets_and_predicts(classes, dtype):
     certificate = clf.forget([0, 5, 9])
     assert clf.score(X, y) > 0.8
     assert clf.certificate_ is certificate
-    assert clf._job.features.dtype == getattr(torch, dtype.__name__)
+    assert clf.fitted_.job.features.dtype == getattr(torch, dtype.__name__)
     probabilities = clf.predict_proba(X)
     assert probabilities.shape == (300, classes)
     np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-12)
@@ -146,7 +147,7 @@ def test_ids_come_from_an_array_or_from_a_data_frames_index():
     for clf in (by_index, by_values):
         assert clf.feature_names_in_.tolist() == list("abcd")
         assert clf.forget(frame.index[[3, 5]]).forgotten == 2
-        assert not clf._job.keep[[3, 5]].any()
+        assert not clf.fitted_.job.keep[[3, 5]].any()
         assert clf.forget("id-6").forgotten == 3
         clf.predict(frame)
 
@@ -191,7 +192,7 @@ def test_public_records_cannot_be_forgotten():
             clf.forget(row)
     assert state(clf) == before
     clf.forget(19)
-    assert clf._job.keep[:30].all()
+    assert clf.fitted_.job.keep[:30].all()
 
 
 @pytest.mark.parametrize("count", [39, 41])
@@ -226,7 +227,7 @@ def test_every_certificate_of_a_sequence_verifies_and_meets_its_target(strategy)
         assert differences(certificate) == []
         assert differences(parse_certificate(certificate.canonical())) == []
         assert certificate.assumptions["lipschitz"].mark == "enforced"
-        theta = clf._outcome.theta
+        theta = clf.fitted_.outcome.theta
         plain = hashlib.sha256(safetensors.torch.save({"theta": theta})).hexdigest()
         if strategy == "retrain":  # noise-free: its plain hash would be a membership oracle
             assert certificate.model_sha256 is None
@@ -245,7 +246,7 @@ def test_all_private_records_can_go_when_public_ones_remain(strategy):
     certificate = clf.forget(range(20))
     assert certificate.forgotten == 20
     assert differences(certificate) == []
-    assert not clf._job.features[2000:].any()
+    assert not clf.fitted_.job.features[2000:].any()
     with pytest.raises(ValueError, match="id 0 is already forgotten"):
         clf.forget(0)
 
@@ -264,15 +265,15 @@ def test_the_last_record_of_all_cannot_be_forgotten(strategy):
 def test_forgotten_rows_are_zero_in_memory_and_the_others_untouched(strategy):
     X, y = labelled(50)
     clf = CertifiedClassifier(strategy=QUICK[strategy]).fit(X, y, public=labelled(500, seed=1))
-    features, targets = clf._job.features.clone(), clf._job.targets.clone()
+    features, targets = clf.fitted_.job.features.clone(), clf.fitted_.job.targets.clone()
     gone = [500 + i for i in (1, 4, 30)]
     clf.forget([1, 4, 30])
-    assert not clf._job.features[gone].any()
-    assert not clf._job.targets[gone].any()
-    kept = clf._job.keep
-    assert torch.equal(clf._job.features[kept], features[kept])
-    assert torch.equal(clf._job.targets[kept], targets[kept])
-    for tensor in clf._outcome.secret.values():
+    assert not clf.fitted_.job.features[gone].any()
+    assert not clf.fitted_.job.targets[gone].any()
+    kept = clf.fitted_.job.keep
+    assert torch.equal(clf.fitted_.job.features[kept], features[kept])
+    assert torch.equal(clf.fitted_.job.targets[kept], targets[kept])
+    for tensor in clf.fitted_.outcome.secret.values():
         assert tensor.shape[0] < 500  # summaries, never rows
 
 
@@ -293,9 +294,9 @@ def test_after_forgetting_the_model_is_that_of_the_rest_up_to_the_stated_noise(c
     clf.forget(range(60))
     rest = CertifiedClassifier().fit(X[60:], y[60:])
     noise_std = clf.history_.phases[-1].noise_std
-    gap = float((clf._outcome.theta - rest._outcome.theta).norm())
-    size = rest._outcome.theta.numel()
-    distance = clf._outcome.assumptions.initial_distance
+    gap = float((clf.fitted_.outcome.theta - rest.fitted_.outcome.theta).norm())
+    size = rest.fitted_.outcome.theta.numel()
+    distance = clf.fitted_.outcome.assumptions.initial_distance
     assert gap <= distance + noise_std * (math.sqrt(size) + 8)
     unforgetting = CertifiedClassifier().fit(X, y)
     moved = np.linalg.norm(unforgetting.coef_ - rest.coef_)
@@ -396,7 +397,7 @@ def test_changed_records_give_no_certificate_and_leave_the_model_alone(strategy,
     X, y = labelled(60)
     clf = CertifiedClassifier(strategy=QUICK[strategy]).fit(X, y)
     clf.forget(1)
-    changed = getattr(clf._job, part)
+    changed = getattr(clf.fitted_.job, part)
     changed[5] = ~changed[5] if part == "keep" else changed[5] + 1
     before = state(clf)
     with pytest.raises(NoCertificate, match="records changed since fit"):
@@ -443,7 +444,7 @@ def test_an_interruption_at_any_stage_leaves_everything_as_it_was(monkeypatch, s
         raise KeyboardInterrupt
 
     if stage == "strategy":
-        monkeypatch.setattr(type(clf._chosen), "forget", interrupted)
+        monkeypatch.setattr(type(clf.fitted_.strategy), "forget", interrupted)
     else:
         monkeypatch.setattr("expunge.unlearning.certified.issued", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -502,7 +503,9 @@ def test_a_public_row_norm_looks_at_public_rows_only():
     X, y = labelled(20)
     public = labelled(30, seed=1)
     norms = {
-        CertifiedClassifier(row_norm="public").fit(X * scale, y, public=public)._job.loss.row_norm
+        CertifiedClassifier(row_norm="public")
+        .fit(X * scale, y, public=public)
+        .fitted_.job.loss.row_norm
         for scale in (1.0, 100.0)
     }
     assert norms == {math.sqrt(2) * np.linalg.norm(public[0], axis=1).max()}
@@ -513,7 +516,7 @@ def test_every_row_is_within_the_stated_norm(dtype):
     X, y = labelled(400)
     X = (X * np.logspace(-6, 6, 400)[:, None]).astype(dtype)
     clf = CertifiedClassifier(row_norm=0.7).fit(X, y, public=(X * 3, y))
-    assert float(clf._job.features.double().norm(dim=1).max()) <= 0.7
+    assert float(clf.fitted_.job.features.double().norm(dim=1).max()) <= 0.7
 
 
 # Observers.
@@ -532,8 +535,8 @@ def test_auto_takes_residual_for_the_final_observer_and_langevin_for_all():
     public = labelled(300, seed=1)
     final = CertifiedClassifier().fit(X, y, public=public)
     everyone = CertifiedClassifier(observer="all").fit(X, y, public=public)
-    assert final._chosen == Residual()
-    assert isinstance(everyone._chosen, Langevin)
+    assert final.fitted_.strategy == Residual()
+    assert isinstance(everyone.fitted_.strategy, Langevin)
     assert [p.name for p in everyone.plan(1) if p.excluded is None] == ["langevin"]
     assert everyone.forget(1).observer == "all"
     assert final.forget(1).observer == "final"
@@ -639,16 +642,16 @@ def attack(observer, deletions, features=50, rows=3000):
     X = rng.normal(size=(rows, features)) / math.sqrt(2 * features)
     y = (X @ rng.normal(size=features) + 0.5 * rng.normal(size=rows) > 0).astype(int)
     outside = rng.normal(size=(4000, features)) / math.sqrt(2 * features)
-    bounded = CertifiedClassifier().fit(outside, rng.integers(0, 2, 4000))._job.features
+    bounded = CertifiedClassifier().fit(outside, rng.integers(0, 2, 4000)).fitted_.job.features
     cosines = []
     for one in deletions:
         # For observer `all` as little noise as one deletion at epsilon = 1 allows.
         strategy = "residual" if observer == "final" else Langevin(capacity=1 / rows)
         clf = CertifiedClassifier(observer=observer, strategy=strategy, random_state=one)
         clf.fit(X, y)
-        before, row = clf._outcome.theta.clone(), clf._job.features[one].clone()
+        before, row = clf.fitted_.outcome.theta.clone(), clf.fitted_.job.features[one].clone()
         certificate = clf.forget(one)
-        found = recovered_direction(clf, before, clf._outcome.theta, bounded, rows)
+        found = recovered_direction(clf, before, clf.fitted_.outcome.theta, bounded, rows)
         gradient = (torch.sigmoid(before[0] @ row) - y[one]) * row[:-1]
         cosines.append(float(found @ gradient / found.norm() / gradient.norm()))
     return np.array(cosines), certificate

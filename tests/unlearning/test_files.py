@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from expunge.accounting.certificate import differences
+from expunge.accounting.verification import differences
 from expunge.unlearning import files
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.files import load, save
@@ -127,7 +127,7 @@ def test_float32_records_stay_float32(tmp_path):
     X, y = labelled(40)
     clf = CertifiedClassifier().fit(X.astype(np.float32), y)
     save(clf, tmp_path / "model")
-    assert load(tmp_path / "model")._job.features.dtype == torch.float32
+    assert load(tmp_path / "model").fitted_.job.features.dtype == torch.float32
 
 
 def test_the_folder_holds_json_and_safetensors_and_nothing_else(tmp_path):
@@ -151,15 +151,15 @@ def test_what_may_leave_the_house_holds_the_released_model_only(tmp_path):
     save(clf, tmp_path / "model")
     released = load_file(next((tmp_path / "model").glob("model-*")))
     assert list(released) == ["theta"]
-    assert torch.equal(released["theta"], clf._outcome.theta)
-    assert not torch.equal(released["theta"], clf._outcome.secret["theta"])
+    assert torch.equal(released["theta"], clf.fitted_.outcome.theta)
+    assert not torch.equal(released["theta"], clf.fitted_.outcome.secret["theta"])
 
 
 def test_forgotten_rows_are_not_on_disk(tmp_path):
     X, y = labelled(40)
     X[3] = 0.123456789
     clf = CertifiedClassifier().fit(X, y)
-    pattern = clf._job.features[3, :1].numpy().tobytes()
+    pattern = clf.fitted_.job.features[3, :1].numpy().tobytes()
     save(clf, tmp_path / "model")
     assert pattern in next((tmp_path / "model").glob("secret-*")).read_bytes()
     clf.forget(3)

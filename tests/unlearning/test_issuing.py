@@ -1,24 +1,31 @@
 """What a certificate says of the model file."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
-from expunge.accounting.certificate import differences, file_differences
-from expunge.unlearning.issuing import issued
+from expunge.accounting.certificate import Certificate, Provenance
+from expunge.accounting.verification import differences, file_differences
+from expunge.unlearning.issuing import certify
 from expunge.unlearning.model_file import model_bytes
 from expunge.unlearning.residual import Residual
 from tests.unlearning.problems import job_of, without
 
-SETTINGS = {
-    "delta": 1e-5,
-    "strategy": "residual",
-    "forgotten": 1,
-    "requests": ["r1"],
-    "covered": False,
-    "declared": ("mine",),
-}
+REQUEST = {"forgotten": 1, "request": "r1", "declared": ("mine",)}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The circumstances of a first request."""
+
+    strategy_name: str = "residual"
+    delta: float = 1e-5
+    records: int = len(job_of().keep)
+    covered: bool = False
+    provenance: Provenance = Provenance(noise="operating system", state="sole")
+    lineage: str = "ab" * 16
+    certificate: Certificate | None = None
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +34,27 @@ def outcome():
 
 
 def test_a_noised_model_is_named_by_its_plain_hash(outcome):
-    certificate = issued(outcome, b"model", **SETTINGS)
+    certificate = certify(outcome, b"model", Fit(), **REQUEST)
     assert certificate.model_sha256 == hashlib.sha256(b"model").hexdigest()
     assert not certificate.commitments
     assert not differences(certificate)
-    assert certificate.declared == [*outcome.declared, "mine"]
+    assert certificate.declared == (*outcome.declared, "mine")
     assert certificate.earlier_releases == "not covered"
+
+
+def test_what_is_kept_is_listed(outcome):
+    certificate = certify(outcome, b"model", Fit(), **REQUEST)
+    assert [kept.what for kept in certificate.retained] == list(outcome.retained)
+    assert "the un-noised solution" in outcome.retained
+
+
+def test_certificates_of_one_fit_are_a_chain(outcome):
+    first = certify(outcome, b"model", Fit(), **REQUEST)
+    second = certify(outcome, b"other", Fit(certificate=first), **REQUEST | {"request": "r2"})
+    assert (first.sequence, first.generation, first.previous) == (1, 1, None)
+    assert (second.sequence, second.generation, second.previous) == (2, 2, first.sha256)
+    assert first.workspace == second.workspace == "ab" * 16
+    assert second.requests == ("r1", "r2")
 
 
 def file_sha256(*model):
@@ -45,7 +67,7 @@ def bare(outcome):
 
 def test_a_noise_free_model_gets_a_salted_commitment_that_nobody_can_try(outcome):
     same = [bare(outcome) for _ in range(2)]
-    first, second = (issued(o, model_bytes(o.theta, o.salt), **SETTINGS) for o in same)
+    first, second = (certify(o, model_bytes(o.theta, o.salt), Fit(), **REQUEST) for o in same)
     assert first.model_sha256 is None
     assert first.commitments["model"] != second.commitments["model"]
     assert first.commitments["model"] != file_sha256(outcome.theta)
@@ -53,14 +75,14 @@ def test_a_noise_free_model_gets_a_salted_commitment_that_nobody_can_try(outcome
 
 
 def test_whoever_has_the_file_can_open_the_commitment_and_another_file_does_not(outcome):
-    found = bare(outcome)
-    certificate = issued(found, model_bytes(found.theta, found.salt), **SETTINGS)
-    assert not file_differences(certificate, file_sha256(found.theta, found.salt))
-    assert file_differences(certificate, file_sha256(found.theta + 1, found.salt))
-    (one,) = file_differences(certificate, file_sha256(found.theta))  # without the salt
-    assert one.field == "commitments"
+    salted = bare(outcome)
+    certificate = certify(salted, model_bytes(salted.theta, salted.salt), Fit(), **REQUEST)
+    assert not file_differences(certificate, file_sha256(salted.theta, salted.salt))
+    assert file_differences(certificate, file_sha256(salted.theta + 1, salted.salt))
+    (difference,) = file_differences(certificate, file_sha256(salted.theta))  # without the salt
+    assert difference.field == "commitments"
 
 
 def test_a_noise_free_file_without_its_salt_is_never_certified(outcome):
     with pytest.raises(AssertionError):
-        issued(bare(outcome), model_bytes(outcome.theta), **SETTINGS)
+        certify(bare(outcome), model_bytes(outcome.theta), Fit(), **REQUEST)

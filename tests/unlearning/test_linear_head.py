@@ -17,7 +17,7 @@ def test_a_head_that_was_written_down_predicts_what_the_estimator_predicts(class
     rows, labels = labelled(90)
     labels = np.asarray(["a", "b", "c"])[np.arange(90) % classes]
     model = CertifiedClassifier().fit(rows, labels)
-    head = LinearHead.of(model._outcome.theta, model._head.document())
+    head = LinearHead.of(model.fitted_.outcome.theta, model.fitted_.head.document())
     assert (head.predict(rows) == model.predict(rows)).all()
     assert np.array_equal(head.probabilities(rows), model.predict_proba(rows))
     assert head.probabilities(rows).shape == (90, classes)
@@ -27,7 +27,7 @@ def test_a_head_that_was_written_down_predicts_what_the_estimator_predicts(class
 def test_a_regression_that_was_written_down_predicts_the_same_numbers():
     rows, _ = labelled(50)
     model = CertifiedRegressor().fit(rows, rows[:, 0])
-    head = LinearHead.of(model._outcome.theta, model._head.document())
+    head = LinearHead.of(model.fitted_.outcome.theta, model.fitted_.head.document())
     assert np.array_equal(head.predict(rows), model.predict(rows))
 
 

@@ -148,7 +148,7 @@ def classifier(strategy, seed=0):
 
 def test_an_estimator_shows_the_placebo_of_a_request_before_it_is_made(strategy):
     made, rows, labels = classifier(strategy)
-    expected = placebo(strategy, without(made._job, [20, 21]), made._outcome).theta
+    expected = placebo(strategy, without(made.fitted_.job, [20, 21]), made.fitted_.outcome).theta
     before = made.coef_.copy()
     found = made.placebo([0, 1])
     assert torch.equal(found.theta, expected)
@@ -162,6 +162,6 @@ def test_a_placebo_is_refused_as_the_request_would_be():
     made.forget(3)
     with pytest.raises(ValueError, match="already forgotten"):
         made.placebo(3)
-    made._job.features[5] += 1
+    made.fitted_.job.features[5] += 1
     with pytest.raises(NoCertificate, match="stored records changed"):
         made.placebo(4)

@@ -71,7 +71,7 @@ def test_the_released_model_is_the_estimators_and_holds_nothing_else(tmp_path):
     (secret,) = (workspace / "secret").iterdir()
     tensors = load_file(model)
     assert list(tensors) == ["theta"]
-    np.testing.assert_array_equal(tensors["theta"], load(secret)._outcome.theta)
+    np.testing.assert_array_equal(tensors["theta"], load(secret).fitted_.outcome.theta)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".parquet.gz", ".pq"])

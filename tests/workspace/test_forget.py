@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file
 
-from expunge.accounting.certificate import differences, parse_certificate
+from expunge.accounting.certificate import parse_certificate
+from expunge.accounting.verification import differences
 from expunge.accounting.refusal import InvalidInput
 from expunge.ledger import Busy, ledger
 from expunge.workspace.forget import Pending, forget

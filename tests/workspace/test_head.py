@@ -27,8 +27,8 @@ def head(workspace):
 def test_the_head_is_the_estimators(workspace):
     (secret,) = (workspace / "secret").iterdir()
     estimator, found = load(secret), head(workspace)
-    assert torch.equal(found.theta, estimator._outcome.theta)
-    assert found.loss == estimator._job.loss
+    assert torch.equal(found.theta, estimator.fitted_.outcome.theta)
+    assert found.loss == estimator.fitted_.job.loss
     assert found.classes is not None
     assert found.classes.tolist() == ["no", "yes"]
 
@@ -36,7 +36,7 @@ def test_the_head_is_the_estimators(workspace):
 def test_the_estimator_behind_it_comes_with_its_records(workspace):
     folder = Folder(workspace)
     with folder.reading() as (_, model):
-        assert loaded(folder, model)._job.private == 150
+        assert loaded(folder, model).fitted_.job.private == 150
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from expunge.accounting.certificate import differences
+from expunge.accounting.verification import differences
 from expunge.workspace.folder import Folder
 from expunge.workspace.honour import honour
 from expunge.workspace.status import status

@@ -107,10 +107,7 @@ class Clipped:
             found,
             assumptions=assumptions,
             history=history,
-            comparator="any training on the records without any forgotten one, its model clipped "
-            "to the same ball around the same center, then the same noisy steps",
             declared=(
-                *job.experiment_only,
                 PUBLIC_START,
                 f"the model was clipped to norm {self.radius:g} around "
                 f"{'its public start' if self.around == 'start' else 'zero'} before the first "
@@ -131,8 +128,7 @@ class Clipped:
             found,
             assumptions=assumptions,
             history=history,
-            comparator="the same procedure: it starts where no private record was seen",
-            declared=(*job.experiment_only, PUBLIC_START),
+            declared=(PUBLIC_START,),
         )
 
     def cost(self, job: NetworkJob) -> float:

@@ -42,19 +42,15 @@ from safetensors.torch import load as tensors
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor, nn
 
-from expunge.accounting.certificate import (
-    Certificate,
-    canonical,
-    differences,
-    file_differences,
-    parse_certificate,
-)
+from expunge.accounting.canonical import sha256
+from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.document import parse_json
 from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.verification import differences, file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.unlearning.networks import saved
 from expunge.unlearning.networks.described import rebuilt
-from expunge.unlearning.networks.fitted import Fitted, certificate_sha256
+from expunge.unlearning.networks.fitted import Fitted
 from expunge.unlearning.networks.weights import network_bytes
 
 try:
@@ -67,7 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "read", "resumed", "save", "settings_of"]
 
-FORMAT = 2
+FORMAT = 3
 MODEL, CERTIFICATE, SECRET, INDEX, LOCK = (
     "model.safetensors",
     "certificate.json",
@@ -90,8 +86,8 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
     if not fitted.unchanged:
         raise ValueError("the stored records changed since fit; not saved")
     _check_ours(folder)
-    document = saved.document_of(unlearner, fitted)
-    state = tensor_bytes(saved.tensors_to_save(unlearner, fitted))
+    document = saved.document_of(fitted, unlearner.model_bytes())
+    state = tensor_bytes(saved.tensors_to_save(fitted))
     name = f"state-{secrets.token_hex(4)}.safetensors"
     files = {"state": {"name": name, "sha256": hashlib.sha256(state).hexdigest()}}
     document |= {"format": FORMAT, "files": files}
@@ -107,7 +103,7 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
             sync(folder / SECRET)
             write_whole(folder / MODEL, model)
             if fitted.certificate is not None:
-                write_whole(folder / CERTIFICATE, f"{fitted.certificate.canonical()}\n".encode())
+                write_whole(folder / CERTIFICATE, f"{fitted.certificate.readable()}\n".encode())
             sync(folder)
         finally:
             _sweep(folder)
@@ -167,7 +163,7 @@ def _read(
         content = (folder / SECRET / named["name"]).read_bytes()
         if hashlib.sha256(content).hexdigest() != named["sha256"]:
             raise ValueError(f"{named['name']} is not the file that {INDEX} names")
-        if certificate is not None and certificate_sha256(certificate) not in document["issued"]:
+        if certificate is not None and certificate.sha256 not in document["issued"]:
             raise ValueError(
                 "it has not issued this certificate: it is from before that request, or another's"
             )
@@ -184,15 +180,15 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resumed(
-    unlearner: "TorchUnlearner",
     document: dict[str, Any],
     state: dict[str, Tensor],
     again: saved.Again,
+    settings: dict[str, Any],
     folder: str | Path,
 ) -> Fitted:
     """Raises: ValueError: the folder contradicts itself. InvalidInput: what is given again does."""
     try:
-        return saved.restored(unlearner, document, state, again)
+        return saved.restored(document, state, again, settings)
     except InvalidInput:
         raise
     except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
@@ -249,7 +245,7 @@ def _index(folder: Path) -> dict[str, Any]:
 
 def _seal(document: Mapping[str, Any]) -> str:
     body = {name: value for name, value in document.items() if name != "sha256"}
-    return hashlib.sha256(canonical(body).encode()).hexdigest()
+    return sha256(body)
 
 
 def _sweep(folder: Path) -> None:
@@ -283,7 +279,7 @@ def _check_not_later(folder: Path, fitted: Fitted) -> None:
             document = _index(folder)
             lineage, there = document["lineage"], list(document["issued"])
         if (folder / CERTIFICATE).exists():
-            on_top = certificate_sha256(parse_certificate((folder / CERTIFICATE).read_text()))
+            on_top = parse_certificate((folder / CERTIFICATE).read_text()).sha256
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{folder}: holds something unreadable; not touched ({error})") from error
     if lineage == fitted.lineage and there != list(fitted.issued[: len(there)]):
@@ -300,5 +296,10 @@ def _check_on_top(folder: Path, document: Mapping[str, Any]) -> None:
     model, certificate = folder / MODEL, folder / CERTIFICATE
     if model.exists() and hashlib.sha256(model.read_bytes()).hexdigest() != document["model"]:
         raise ValueError(f"{MODEL} is of another state: {remedy}")
-    if certificate.exists() and certificate.read_text() != f"{document['certificate']}\n":
+    if certificate.exists() and not _is_written(certificate.read_text(), document["certificate"]):
         raise ValueError(f"{CERTIFICATE} is of another state: {remedy}")
+
+
+def _is_written(text: str, canonical: str | None) -> bool:
+    """Whether this is the readable form of that certificate, to the last character."""
+    return canonical is not None and text == f"{parse_certificate(canonical).readable()}\n"

@@ -4,7 +4,6 @@
 state from an earlier one by it.
 """
 
-import hashlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,32 +12,45 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from expunge.accounting.certificate import Certificate
+from expunge.accounting.certificate import Certificate, Provenance
 from expunge.unlearning.networks.comparison import Comparison
 from expunge.unlearning.networks.inputs import Inputs, tensors_in
-from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome, NetworkStrategy
+from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import state_of
 
-__all__ = ["Fitted", "certificate_sha256", "records_of"]
+__all__ = ["Fitted", "records_of"]
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Args:
-    earlier: Assumptions, history and rounds that the last request started from; its parameters
-        are not kept.
-    lineage: A random name of the fit, the same after every request.
-    issued: Hashes of the certificates since, in order.
-    fingerprint: Of the stored records and the template when this was made; never published.
+    """The state of a fitted unlearner: a request reads it and replaces it as a whole.
+
+    Nothing that a certificate rests on is read from the unlearner's attributes after `fit`.
+
+    Args:
+        strategy, retraining: As they were at fit.
+        earlier: Assumptions, history and rounds that the last request started from; its
+            parameters are not kept.
+        released: Models of this fit are handed out.
+        released_before: So was a model of an earlier fit, and nothing accounts for it.
+        lineage: A random name of the fit, the same after every request.
+        copied: This state was saved or loaded, so that another one may exist.
+        issued: Hashes of the certificates since, in order.
+        fingerprint: Of the stored records and the template when this was made; never published.
     """
 
     job: NetworkJob
+    strategy: NetworkStrategy
+    retraining: RetrainNetwork
     outcome: NetworkOutcome
     earlier: dict[str, Any]
     ids: Mapping[Any, int]
     held_out: tuple[Inputs, Tensor] | None
-    covered: bool
+    released: bool
+    released_before: bool
     lineage: str
+    copied: bool = False
     issued: tuple[str, ...] = ()
     certificate: Certificate | None = None
     comparison: Comparison | None = None
@@ -48,6 +60,34 @@ class Fitted:
         object.__setattr__(self, "fingerprint", _digest(self.job))
 
     @property
+    def strategy_name(self) -> str:
+        return self.strategy.name
+
+    @property
+    def delta(self) -> float:
+        return self.job.target.delta
+
+    @property
+    def records(self) -> int:
+        return self.job.public + self.job.private
+
+    @property
+    def covered(self) -> bool:
+        """No earlier model was handed out, or the history accounts for those that were."""
+        if self.released_before:
+            return False
+        if self.job.observer == "all" or self.outcome.capacity is not None:
+            return True
+        return not self.released and self.certificate is None
+
+    @property
+    def provenance(self) -> Provenance:
+        return Provenance(
+            noise="operating system" if self.job.seed is None else "seeded",
+            state="copied" if self.copied else "sole",
+        )
+
+    @property
     def unchanged(self) -> bool:
         """Whether records and template are still those that this was made with."""
         return _digest(self.job) == self.fingerprint
@@ -55,10 +95,6 @@ class Fitted:
 
 def records_of(outcome: NetworkOutcome) -> dict[str, Any]:
     return {name: getattr(outcome, name) for name in ("assumptions", "history", "rounds")}
-
-
-def certificate_sha256(certificate: Certificate) -> str:
-    return hashlib.sha256(certificate.canonical().encode()).hexdigest()
 
 
 def _digest(job: NetworkJob) -> int:

@@ -39,6 +39,7 @@ __all__ = ["Head"]
 FEATURES = f"{ROWS}features"
 CARRIED = ("theta", "gram", "gram_of")  # residual's own secrets
 KEPT = (FEATURES, "scale", "center")
+FEATURES_KEPT = "the features of retained records; those of forgotten ones are zeroed"
 PUBLIC_PASSES = 100
 
 
@@ -199,8 +200,8 @@ class Head:
             found.history,
             flops=flops,
             declared=(*found.declared, *_declared(job)) if found.declared else (),
-            comparator=found.comparator,
             noise_free=found.noise_free,
+            retained=(*found.retained, FEATURES_KEPT) if found.retained else (),
             secret={**found.secret, **kept},
         )
 
@@ -256,8 +257,6 @@ def _declared(job: NetworkJob) -> tuple[str, ...]:
         "features are computed once, in eval mode, by row number; the comparator's table has the "
         "forgotten records blanked in place; that a record's features do not depend on the others "
         "was tried on every batch, not proven",
-        "retained as secret state: the features of retained records; those of forgotten ones are "
-        "zeroed",
     )
 
 

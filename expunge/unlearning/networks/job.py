@@ -42,6 +42,7 @@ class NetworkJob:
     head: Name of the last linear layer, for the strategies that certify it.
     start: Parameters by name where training begins: the module's own, or what public records
         alone made of them.
+    adaptive_requests: Whoever asks may have looked at models that were handed out (THEORY 8).
     """
 
     module: nn.Module
@@ -59,6 +60,7 @@ class NetworkJob:
     device: str = "cpu"
     head: str | None = None
     start: dict[str, Tensor] = field(default_factory=dict)
+    adaptive_requests: bool = False
 
     @property
     def private(self) -> int:
@@ -105,11 +107,9 @@ class NetworkJob:
         return everyone.nonzero()[:, 0]
 
     @property
-    def experiment_only(self) -> tuple[str, ...]:
-        """A line for the certificate where noise can be replayed."""
-        if self.seed is None:
-            return ()
-        return ("EXPERIMENT ONLY: the noise is seeded and can be replayed",)
+    def counts_every_model(self) -> bool:
+        """Whether every model handed out, the learned one too, counts in the history."""
+        return self.observer == "all" or self.adaptive_requests
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,12 @@ class NetworkOutcome(Salted):
         flops: What it cost, counted; the operator's business alone, never printed in a
             certificate, because a solver's iterations depend on what is forgotten.
         rounds: For each phase, how many requests had been honoured before it.
-        comparator: What the model is hard to tell from, where the history does not say it.
+        capacity: Records that may be forgotten in all, where the history counts all of them at
+            every model handed out, so that requests may depend on models.
         noise_free: The model carries no noise: without a salt in its file, the file's hash would be
             a membership oracle.
         declared: Lines for the certificate about what the history cannot say.
+        retained: What of `secret` outlives the request, in words.
         secret: Never released, never published. A tensor whose name begins with "rows." has one
             row for each record, public ones first; whoever installs the outcome zeroes those of
             forgotten records once the request has succeeded.
@@ -139,8 +141,9 @@ class NetworkOutcome(Salted):
     flops: float = 0.0
     declared: tuple[str, ...] = ()
     rounds: tuple[int, ...] = ()
-    comparator: str | None = None
+    capacity: int | None = None
     noise_free: bool = False
+    retained: tuple[str, ...] = ()
     secret: dict[str, Tensor] = field(default_factory=dict)
 
 

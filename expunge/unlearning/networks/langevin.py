@@ -64,6 +64,8 @@ class NetworkLangevin:
     capacity: Share of the private records that may be forgotten in all.
     scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
     memory: Bytes for one chunk's per-record gradients.
+    requests: How many requests that may depend on released models sigma provides for
+        (`adaptive_requests=True`); otherwise it is not used.
     """
 
     learn_steps: int = 20
@@ -79,6 +81,7 @@ class NetworkLangevin:
     capacity: float = 0.1
     scheme: Scheme = field(default_factory=FullBatch)
     memory: int = MEMORY
+    requests: int = 20
     name = "langevin"
 
     def __post_init__(self) -> None:
@@ -124,8 +127,7 @@ class NetworkLangevin:
             assumptions=assumptions,
             history=history,
             rounds=(),
-            comparator="the same procedure: it starts where no private record was seen",
-            declared=(*job.experiment_only, PUBLIC_START),
+            declared=(PUBLIC_START,),
             secret={},
         )
 
@@ -163,7 +165,7 @@ class NetworkLangevin:
         )
         gone = min(forget, rows - 1)
         past = [replace(phase, samples=rows, forgotten=gone) for phase in learned]
-        past[-1] = replace(past[-1], released=job.observer == "all")
+        past[-1] = replace(past[-1], released=job.counts_every_model)
         return replace(run, past=tuple(past), rounds=(0,) * len(past))
 
     def _capacity(self, job: NetworkJob) -> int:
@@ -177,7 +179,7 @@ class NetworkLangevin:
         setting = self._setting(run, self._capacity(job))
         target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
         last = self.unlearn_steps or max(1, self.learn_steps // 10)
-        steps = 0 if job.observer == "all" else last
+        steps = 0 if job.counts_every_model else last
         sigma = smallest_sigma(setting, target, unlearn_steps=steps)
         if self.radius is None or not steps:
             return sigma
@@ -195,12 +197,25 @@ class NetworkLangevin:
             learn_steps=self.learn_steps,
             normaliser=self.scheme.normaliser,
             observer=job.observer,
+            later_requests=self.requests if job.adaptive_requests else 0,
         )
+
+    def _whole_capacity(self, job: NetworkJob) -> int | None:
+        """What every phase counts where requests may depend on models; None elsewhere.
+
+        Raises:
+            ValueError: batches, of which nobody knows whom a request will name.
+        """
+        if not job.adaptive_requests:
+            return None
+        if not isinstance(self.scheme, FullBatch):
+            raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
+        return min(self._capacity(job), job.private + job.public - 1)
 
     def _steps(self, run: "_Run") -> int:
         if self.unlearn_steps is not None:
             return self.unlearn_steps
-        return 1 if run.job.observer == "all" else run.steps_needed(max(1, self.learn_steps - 1))
+        return 1 if run.job.counts_every_model else run.steps_needed(max(1, self.learn_steps - 1))
 
     def _rows_of_a_step(self, job: NetworkJob) -> float:
         batches = getattr(self.scheme, "batches", 1)
@@ -218,6 +233,7 @@ class _Run:
     descent: Descent
     past: tuple[Phase, ...]
     rounds: tuple[int, ...]
+    capacity: int | None = None  # every phase counts what is left of it, if not None
 
     @classmethod
     def of(
@@ -240,13 +256,15 @@ class _Run:
             gradient_rounding=rounding + (strategy.gradient_error or 0.0) * load,
             load=load,
         )
-        past, rounds = (), ()
-        if before is not None:
-            past, rounds = (
-                since_deleted(rows, strategy.scheme, before.history, before.rounds),
-                before.rounds,
+        capacity, past, rounds = strategy._whole_capacity(job), (), ()
+        if before is not None and before.history is not None:
+            rounds = before.rounds
+            past = (
+                since_deleted(rows, strategy.scheme, before.history, rounds)
+                if capacity is None
+                else before.history.phases  # they counted every later request when they were made
             )
-        return cls(strategy, job, rows, place, descent, past, rounds)
+        return cls(strategy, job, rows, place, descent, past, rounds, capacity)
 
     @property
     def done(self) -> int:
@@ -265,7 +283,7 @@ class _Run:
             self.job, gradient, offset, steps=steps, sigma=sigma, stream=stream
         )
         phases = self.phases(steps, sigma)
-        phases[-1] = replace(phases[-1], released=self.job.observer == "all")
+        phases[-1] = replace(phases[-1], released=self.job.counts_every_model)
         rows = self.strategy._rows_of_a_step(self.job)
         return NetworkOutcome(
             self.place.state(moved),
@@ -273,13 +291,14 @@ class _Run:
             self.history(phases),
             flops=steps * rows * training_flops(self.job.module, self.job.inputs),
             declared=(
-                *self.job.experiment_only,
                 PUBLIC_START,
                 "all parameters, each record's gradient clipped before it is summed; the network "
                 "ran in evaluation mode (no dropout), without momentum",
                 *self._declared_smooth(),
             ),
             rounds=(*self.rounds, *(self.job.request,) * len(phases)),
+            capacity=self.capacity,
+            retained=("the parameters before they were cast to the model's own precision",),
             secret={"weights": moved},
         )
 
@@ -291,8 +310,13 @@ class _Run:
         """
         assert found.history is not None
         assert found.assumptions is not None
-        target = self.job.target
+        target, gone = self.job.target, self.job.forgotten
         release.check_sampler(self.place.dimension, target.level, target.delta)
+        if self.capacity is not None and gone > self.capacity:
+            raise NoCertificate(
+                f"{gone} forgotten records are more than the {self.capacity} that this model "
+                "provides for; retrain, or fit with a larger capacity"
+            )
         judged = account(found.assumptions, found.history, delta=target.delta)
         words = foreseen_words(judged, target.level)
         if words and strict:
@@ -328,12 +352,15 @@ class _Run:
         bare = self.descent.phases(
             self.job, self.place.dimension, steps=steps, sigma=sigma, reach=reach
         )
-        found, first_step = [], self.done
+        recorded, first_step = [], self.done
         for phase in bare:
             scheme = self.strategy.scheme
-            found.append(scheme.record(phase, self.rows, self.rows.keep, first_step))
+            recorded.append(scheme.record(phase, self.rows, self.rows.keep, first_step))
             first_step += phase.steps
-        return found
+        if self.capacity is None:
+            return recorded
+        left = max(0, self.capacity - self.job.forgotten)
+        return [replace(phase, forgotten=left) for phase in recorded]
 
     def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
         """At step `index` of so many; the last is a phase of its own, where cycles restart."""

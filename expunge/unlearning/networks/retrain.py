@@ -62,11 +62,8 @@ class RetrainNetwork:
             assumptions,
             history,
             flops=self.cost(job),
-            comparator="the same network: it is trained anew on the records without any "
-            "forgotten one",
             noise_free=True,
             declared=(
-                *job.experiment_only,
                 "retrained on the retained records, epochs fixed in advance; the phase stands for "
                 "it: the identity map from distance 0",
                 *declared,

@@ -13,7 +13,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,15 +21,11 @@ from torch import Tensor, nn
 from expunge.accounting.account import account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import EpsilonDelta
-from expunge.accounting.certificate import (
-    Certificate,
-    differences,
-    file_differences,
-    parse_certificate,
-)
+from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.document import AccountRequest
 from expunge.accounting.history import History
 from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.verification import differences, file_differences
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.model_file import check_salted
@@ -38,15 +34,17 @@ from expunge.unlearning.networks.commitments import commitments, form_of, tensor
 from expunge.unlearning.networks.comparison import Arm, Comparison
 from expunge.unlearning.networks.described import described, described_loss
 from expunge.unlearning.networks.finetune import HeadFinetune
-from expunge.unlearning.networks.fitted import Fitted, certificate_sha256
+from expunge.unlearning.networks.fitted import Fitted
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
-from expunge.unlearning.networks.job import NetworkJob, NetworkLoss, NetworkOutcome
+from expunge.unlearning.networks.job import (
+    NetworkJob,
+    NetworkLoss,
+    NetworkOutcome,
+    NetworkStrategy,
+)
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.weights import load_into, network_bytes, state_of, with_state
-
-if TYPE_CHECKING:
-    from expunge.unlearning.networks.unlearner import TorchUnlearner
 
 __all__ = ["Again", "document_of", "restored", "tensors_to_save"]
 
@@ -69,29 +67,27 @@ class Again(NamedTuple):
     certificate: Certificate | None
 
 
-def document_of(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Any]:
-    """Raises: InvalidInput: something that JSON does not bring back; it is named."""
+def document_of(fitted: Fitted, model: bytes) -> dict[str, Any]:
+    """What was done, as it was at fit; the unlearner's own attributes may have changed since.
+
+    Raises:
+        InvalidInput: something that JSON does not bring back; it is named.
+    """
     job, outcome, certificate = fitted.job, fitted.outcome, fitted.certificate
     settings = {
-        "head": unlearner.head,
-        "epsilon": unlearner.target.level,
-        "delta": unlearner.target.delta,
-        "strategy": described(unlearner.strategy, "strategy"),
-        "observer": unlearner.observer,
-        "retraining": described(unlearner.retraining, "retraining"),
-        "released": unlearner.released,
-        "random_state": None if unlearner.random_state is None else int(unlearner.random_state),
-        "device": unlearner.device,
+        "head": job.head,
+        "epsilon": job.target.level,
+        "delta": job.target.delta,
+        "strategy": described(fitted.strategy, "strategy"),
+        "observer": job.observer,
+        "retraining": described(fitted.retraining, "retraining"),
+        "released": fitted.released,
+        "random_state": job.seed,
+        "device": job.device,
+        "adaptive_requests": job.adaptive_requests,
     }
     return {
         "settings": settings,
-        "fitted": {
-            "head": job.head,
-            "epsilon": job.target.level,
-            "delta": job.target.delta,
-            "observer": job.observer,
-            "seed": job.seed,
-        },
         "loss": described_loss(job.loss),
         "module": _described_module(job.module),
         "ids": _saved_ids(fitted),
@@ -102,26 +98,28 @@ def document_of(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Any]:
             "account": _account_document(outcome.assumptions, outcome.history),
             "flops": outcome.flops,
             "declared": list(outcome.declared),
+            "retained": list(outcome.retained),
             "rounds": list(outcome.rounds),
-            "comparator": outcome.comparator,
+            "capacity": outcome.capacity,
             "noise_free": outcome.noise_free,
         },
         "earlier": {
             "account": _account_document(fitted.earlier["assumptions"], fitted.earlier["history"]),
             "rounds": list(fitted.earlier["rounds"]),
         },
-        "covered": fitted.covered,
+        "released_before": fitted.released_before,
         "certificate": None if certificate is None else certificate.canonical(),
         "comparison": None if fitted.comparison is None else asdict(fitted.comparison),
         "lineage": fitted.lineage,
         "issued": list(fitted.issued),
-        "model": hashlib.sha256(unlearner.model_bytes()).hexdigest(),
+        "model": hashlib.sha256(model).hexdigest(),
     }
 
 
-def tensors_to_save(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Tensor]:
+def tensors_to_save(fitted: Fitted) -> dict[str, Tensor]:
+    """What the next request starts from, records excepted."""
     job, outcome, key = fitted.job, fitted.outcome, secrets.token_bytes(32)
-    frozen, start = _frozen(unlearner, fitted), job.start
+    frozen, start = _frozen_names(fitted.strategy, job.head, list(job.start)), job.start
     moved = {
         name: value
         for name, value in outcome.state.items()
@@ -135,14 +133,17 @@ def tensors_to_save(unlearner: "TorchUnlearner", fitted: Fitted) -> dict[str, Te
         **{f"state.{name}": value for name, value in moved.items()},
         **{f"secret.{name}": value for name, value in outcome.secret.items()},
     }
-    tensors |= {f"tried.{n}": v for n, v in _tried(unlearner, job) if v is not None}
+    tensors |= {f"tried.{n}": v for n, v in _tried(fitted.strategy, job) if v is not None}
     return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
 
 
 def restored(
-    unlearner: "TorchUnlearner", document: dict[str, Any], saved: dict[str, Tensor], again: Again
+    document: dict[str, Any], saved: dict[str, Tensor], again: Again, settings: dict[str, Any]
 ) -> Fitted:
     """What was saved, on the records and the model that are given again.
+
+    Args:
+        settings: The document's own, records of strategies rebuilt.
 
     Raises:
         InvalidInput: they are not those that came to `fit`; the first that differs is named.
@@ -150,12 +151,12 @@ def restored(
     """
     if described_loss(again.loss) != document["loss"]:
         raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
-    fitted = document["fitted"]
-    if fitted["observer"] == "all" and document["issued"] and again.certificate is None:
+    strategy = settings["strategy"]
+    if settings["observer"] == "all" and document["issued"] and again.certificate is None:
         raise InvalidInput(
             "certificate", "give the last one: observer 'all' holds models of every request so far"
         )
-    frozen = _frozen_names(unlearner, fitted["head"], list(document["module"]))
+    frozen = _frozen_names(strategy, settings["head"], list(document["module"]))
     template = _template(again.model, document["module"], _part(saved, "start"), frozen)
     inputs, targets, ids = _private(document, saved, again)
     public = (None, None) if again.public is None else tensors_of(again.public, "public")
@@ -177,39 +178,40 @@ def restored(
         keys=keys_of(ids),
         public_inputs=public[0],
         public_targets=public[1],
-        target=EpsilonDelta(fitted["epsilon"], fitted["delta"]),
-        observer=fitted["observer"],
-        seed=fitted["seed"],
-        device=unlearner.device,
-        head=fitted["head"],
+        target=EpsilonDelta(settings["epsilon"], settings["delta"]),
+        observer=settings["observer"],
+        seed=settings["random_state"],
+        device=settings["device"],
+        head=settings["head"],
         start=state_of(template),
+        adaptive_requests=settings["adaptive_requests"],
     )
-    _check_tried(unlearner, job, _part(saved, "tried"))
+    _check_tried(strategy, job, _part(saved, "tried"))
     outcome = _outcome(document["outcome"], job, saved)
     text, comparison = document["certificate"], document["comparison"]
     made = Fitted(
         job=job,
+        strategy=strategy,
+        retraining=settings["retraining"],
         outcome=outcome,
         earlier=_records(document["earlier"]),
         ids=ids,
         held_out=held_out,
-        covered=document["covered"],
+        released=settings["released"],
+        released_before=document["released_before"],
+        copied=True,
         certificate=None if text is None else parse_certificate(text),
         comparison=None if comparison is None else _comparison(comparison),
         lineage=document["lineage"],
         issued=tuple(document["issued"]),
     )
-    _check_certificate(made, document["model"], unlearner.strategy.name)
+    _check_certificate(made, document["model"])
     return made
 
 
-def _frozen(unlearner: "TorchUnlearner", fitted: Fitted) -> set[str]:
-    return _frozen_names(unlearner, fitted.job.head, list(fitted.job.start))
-
-
-def _frozen_names(unlearner: "TorchUnlearner", head: str | None, names: list[str]) -> set[str]:
+def _frozen_names(strategy: NetworkStrategy, head: str | None, names: list[str]) -> set[str]:
     """What private records never move, in no request: all but the head."""
-    if not isinstance(unlearner.strategy, Head | HeadFinetune):
+    if not isinstance(strategy, Head | HeadFinetune):
         return set()
     return {name for name in names if not name.startswith(f"{head}.")}
 
@@ -311,7 +313,7 @@ def _public_sha256(inputs: Inputs | None, targets: Tensor | None) -> list[Any] |
 
 
 def _tried(
-    unlearner: "TorchUnlearner", job: NetworkJob, earlier: Tensor | None = None
+    strategy: NetworkStrategy, job: NetworkJob, earlier: Tensor | None = None
 ) -> Iterator[tuple[str, Tensor | None]]:
     """What the start makes of a few records, then the loss of that, or of what it made earlier.
 
@@ -324,7 +326,7 @@ def _tried(
     with torch.no_grad():
         outputs = module(inputs)
         yield "outputs", _steady(outputs, module(inputs))
-        if not isinstance(unlearner.strategy, Head):
+        if not isinstance(strategy, Head):
             outputs = outputs if earlier is None else earlier.to(job.device)
             losses = [copy.deepcopy(job.loss)(outputs, targets) for _ in range(2)]
             yield "loss", _steady(*losses)
@@ -336,10 +338,10 @@ def _steady(first: Any, second: Any) -> Tensor | None:
     return first.cpu() if bool(first.isfinite().all()) else None
 
 
-def _check_tried(unlearner: "TorchUnlearner", job: NetworkJob, saved: dict[str, Tensor]) -> None:
+def _check_tried(strategy: NetworkStrategy, job: NetworkJob, saved: dict[str, Tensor]) -> None:
     """Raises: InvalidInput: other code than at fit, with the same parameters and names."""
     earlier = saved.get("outputs")
-    for name, found in _tried(unlearner, job, earlier):
+    for name, found in _tried(strategy, job, earlier):
         field, remedy = {"outputs": ("model", TEMPLATE), "loss": ("loss", "give that of fit")}[name]
         alike = ALIKE if name == "outputs" or earlier is None else SAME
         if name not in saved:
@@ -360,14 +362,15 @@ def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]
         records["history"],
         flops=document["flops"],
         declared=tuple(document["declared"]),
+        retained=tuple(document["retained"]),
         rounds=records["rounds"],
-        comparator=document["comparator"],
+        capacity=document["capacity"],
         noise_free=document["noise_free"],
         secret=secret,
     )
 
 
-def _check_certificate(fitted: Fitted, model: str, strategy: str) -> None:
+def _check_certificate(fitted: Fitted, model: str) -> None:
     """Raises: ValueError: state, document and certificate are not of one piece."""
     job, certificate = fitted.job, fitted.certificate
     whole = network_bytes(with_state(job.module, fitted.outcome.state), fitted.outcome.salt)
@@ -377,7 +380,7 @@ def _check_certificate(fitted: Fitted, model: str, strategy: str) -> None:
         raise ValueError(f"{len(fitted.issued)} certificates for {job.request} requests")
     if certificate is None:
         return
-    if certificate_sha256(certificate) != fitted.issued[-1]:
+    if certificate.sha256 != fitted.issued[-1]:
         raise ValueError("the certificate is not the last one issued")
     altered = differences(certificate)
     if altered:
@@ -386,8 +389,8 @@ def _check_certificate(fitted: Fitted, model: str, strategy: str) -> None:
         raise ValueError("the weights are not those that the certificate is about")
     if not _is_about(certificate, fitted.outcome):
         raise ValueError("the certificate is about another history")
-    stated = (certificate.forgotten, certificate.strategy, certificate.claim.delta)
-    if stated != (job.forgotten, strategy, job.target.delta):
+    stated = (certificate.forgotten, certificate.strategy, certificate.delta)
+    if stated != (job.forgotten, fitted.strategy_name, fitted.delta):
         raise ValueError("the certificate is about another request")
 
 
@@ -397,7 +400,7 @@ def _is_about(certificate: Certificate, outcome: NetworkOutcome) -> bool:
         return False
     judged = account(outcome.assumptions, outcome.history, delta=certificate.claim.delta)
     stated = {name: one.model_dump() for name, one in certificate.assumptions.items()}
-    return judged.assumptions == stated and certificate.records()[1] == outcome.history
+    return judged.assumptions == stated and certificate.records_of_history()[1] == outcome.history
 
 
 def _part(saved: dict[str, Tensor], name: str) -> dict[str, Tensor]:

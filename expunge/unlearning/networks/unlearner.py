@@ -10,7 +10,6 @@ is the user's word, and every certificate says so.
 """
 
 import copy
-import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,14 +30,15 @@ from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.accounting.strategies import Strategy as Price
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED
+from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows, rows_to_forget
-from expunge.unlearning.issuing import issued
+from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
 from expunge.unlearning.networks.comparison import Comparison, compared
 from expunge.unlearning.networks.finetune import HeadFinetune
-from expunge.unlearning.networks.fitted import Fitted, certificate_sha256, records_of
+from expunge.unlearning.networks.fitted import Fitted, records_of
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns, Inputs, taking_columns
 from expunge.unlearning.networks.job import (
@@ -64,7 +64,10 @@ NAMED: dict[str, NetworkStrategy] = {
 # Who wrote a module: it has seen private records, and is no start for anybody else.
 _WRITERS: "WeakKeyDictionary[nn.Module, object]" = WeakKeyDictionary()
 NOT_IT = "the model is no longer the one that came to fit; fit again"
-ON_DISK = "that no other request was honoured from the state on disk is the operator's word"
+CALLERS = (
+    "preprocessing before fit, what the loss remembers outside itself, and the choice of all "
+    "parameters, are the caller's"
+)
 UNTRIED = "no placebo was run: fit(..., evaluate=(inputs, targets)) tells what a certificate buys"
 
 Given = ParamSpec("Given")
@@ -103,6 +106,8 @@ class TorchUnlearner:
         random_state: None draws from the operating system; an integer makes runs repeatable
             and every certificate EXPERIMENT ONLY.
         device: Where the module runs.
+        adaptive_requests: Whether those who ask for deletions may have looked at a model that was
+            handed out; as for `CertifiedClassifier`, and only "langevin" is affected.
     """
 
     def __init__(
@@ -119,6 +124,7 @@ class TorchUnlearner:
         released: bool = True,
         random_state: int | None = None,
         device: str = "cpu",
+        adaptive_requests: bool = False,
     ) -> None:
         if not 0 < epsilon <= LARGEST_MEANINGFUL_EPSILON:
             raise InvalidInput("epsilon", f"{epsilon} must be in (0, 20]; above is vacuous")
@@ -136,6 +142,7 @@ class TorchUnlearner:
         self.released = released
         self.random_state = random_state
         self.device = device
+        self.adaptive_requests = adaptive_requests
         if isinstance(loss, nn.Module) and any(True for _ in loss.parameters()):
             raise InvalidInput("loss", "has parameters, which nothing here trains; move them out")
         self._check_observer()
@@ -143,7 +150,6 @@ class TorchUnlearner:
         self._busy = threading.RLock()
         self._template: nn.Module | None = None
         self._fitted: Fitted | None = None
-        self._on_disk = False
 
     @_one_at_a_time
     def fit(
@@ -189,20 +195,23 @@ class TorchUnlearner:
             device=self.device,
             head=self.head,
             start=state_of(template),
+            adaptive_requests=bool(self.adaptive_requests),
         )
-        outcome = _in_order(self.strategy.fit(job))
+        strategy, before = copy.deepcopy(self.strategy), self._fitted
+        outcome = _in_order(strategy.fit(job))
         self._template = template
-        self._on_disk = False
-        released_before = self._fitted is not None and self.released
         self._install(
             Fitted(
                 job=job,
+                strategy=strategy,
+                retraining=copy.deepcopy(self.retraining),
                 outcome=outcome,
                 earlier=records_of(outcome),
                 ids=known,
                 held_out=held_out,
-                covered=not released_before and (self.observer == "all" or not self.released),
-                lineage=secrets.token_hex(16),
+                released=bool(self.released),
+                released_before=before is not None and (before.released or before.released_before),
+                lineage=fresh_lineage(job.seed),
             )
         )
         return self
@@ -231,11 +240,18 @@ class TorchUnlearner:
         if not job.retained:
             raise ValueError("forget: no record would remain, so there is no comparator")
         try:
-            outcome = _in_order(self.strategy.forget(job, fitted.outcome))
+            outcome = _in_order(fitted.strategy.forget(job, fitted.outcome))
         except NotConverged as error:
             raise NoCertificate(str(error)) from error
-        comparison = self._compared(job, outcome, fitted.outcome, fitted.held_out)
-        certificate = self._issued(job, outcome, fitted, comparison, request)
+        comparison = _compared(fitted, job, outcome, fitted.outcome, fitted.held_out)
+        certificate = certify(
+            outcome,
+            network_bytes(with_state(job.module, outcome.state), outcome.salt),
+            fitted,
+            forgotten=job.forgotten,
+            request=request,
+            declared=(CALLERS, UNTRIED if comparison is None else comparison.line),
+        )
         self._check_writable(job, outcome)
         # Everything succeeded: only now does anything change.
         job.inputs[rows] = 0
@@ -249,7 +265,7 @@ class TorchUnlearner:
                 job=job,
                 outcome=outcome,
                 earlier=records_of(fitted.outcome),
-                issued=(*fitted.issued, certificate_sha256(certificate)),
+                issued=(*fitted.issued, certificate.sha256),
                 certificate=certificate,
                 comparison=comparison,
             )
@@ -284,13 +300,14 @@ class TorchUnlearner:
         before = replace(fitted.outcome, **fitted.earlier)
         held_out = tensors_of(evaluate, "evaluate")
         refuse_other_form(held_out[0], fitted.job.inputs, "evaluate")
-        found = self._compared(fitted.job, fitted.outcome, before, held_out)
-        assert found is not None
-        return found
+        comparison = _compared(fitted, fitted.job, fitted.outcome, before, held_out)
+        assert comparison is not None
+        return comparison
 
     def plan(self, forget: int) -> list[Price]:
         """This strategy and the standard ones, priced for forgetting so many records."""
-        job = self._known().job
+        fitted = self._known()
+        job = fitted.job
         there = job.private - job.forgotten
         if not 0 < forget <= there:
             raise ValueError(f"forget: {forget} of {there} private records")
@@ -298,8 +315,8 @@ class TorchUnlearner:
         gone = job.keep.nonzero()[:forget, 0]  # any of them: only counts matter
         keep[gone], left[gone] = False, job.request + 1
         smaller = replace(job, keep=keep, left=left)
-        known = {s.name: s for s in (*NAMED.values(), self.retraining, self.strategy)}
-        rows = [self._price(smaller, one, forget) for one in known.values()]
+        known = {s.name: s for s in (*NAMED.values(), fitted.retraining, fitted.strategy)}
+        rows = [_price(smaller, s, forget, fitted.retraining) for s in known.values()]
         return sorted(rows, key=lambda p: (p.excluded is not None, p.cost_of_retraining or 0.0))
 
     @_one_at_a_time
@@ -316,7 +333,7 @@ class TorchUnlearner:
         """
         from expunge.unlearning.networks import files
 
-        self._on_disk = True  # even if interrupted: the state may be there
+        self._fitted = replace(self._known(), copied=True)  # even if interrupted: it may be there
         files.save(self, folder)
 
     @classmethod
@@ -361,9 +378,8 @@ class TorchUnlearner:
         settings["device"] = settings["device"] if device is None else device
         made = cls(model, loss, **settings)
         made._check_unseen()
-        fitted = files.resumed(made, document, tensors, again, folder)
+        fitted = files.resumed(document, tensors, again, settings, folder)
         made._template = fitted.job.module
-        made._on_disk = True
         made._install(fitted)
         return made
 
@@ -405,51 +421,31 @@ class TorchUnlearner:
         _WRITERS[self.model] = self._mark
         self._fitted = fitted
 
-    def _compared(
-        self,
-        job: NetworkJob,
-        outcome: NetworkOutcome,
-        before: NetworkOutcome,
-        held_out: tuple[Inputs, Tensor] | None,
-    ) -> Comparison | None:
-        if held_out is None:
-            return None
-        return compared(job, self.strategy, outcome, before, held_out, self.retraining)
 
-    def _issued(
-        self,
-        job: NetworkJob,
-        outcome: NetworkOutcome,
-        fitted: Fitted,
-        comparison: Comparison | None,
-        request: str | None,
-    ) -> Certificate:
-        honoured = [] if fitted.certificate is None else fitted.certificate.requests
-        return issued(
-            outcome,
-            network_bytes(with_state(job.module, outcome.state), outcome.salt),
-            delta=job.target.delta,
-            strategy=self.strategy.name,
-            forgotten=job.forgotten,
-            requests=[*honoured, *([request] if request else [])],
-            covered=fitted.covered and (fitted.certificate is None or job.observer == "all"),
-            declared=(
-                "preprocessing before fit, what the loss remembers outside itself, and the choice "
-                "of all parameters, are the caller's",
-                UNTRIED if comparison is None else comparison.line,
-                *([ON_DISK] if self._on_disk else []),
-            ),
-        )
+def _compared(
+    fitted: Fitted,
+    job: NetworkJob,
+    outcome: NetworkOutcome,
+    before: NetworkOutcome,
+    held_out: tuple[Inputs, Tensor] | None,
+) -> Comparison | None:
+    """The request beside exact deletions of the same cost, where there are records to try it on."""
+    if held_out is None:
+        return None
+    return compared(job, fitted.strategy, outcome, before, held_out, fitted.retraining)
 
-    def _price(self, job: NetworkJob, strategy: NetworkStrategy, forget: int) -> Price:
-        bare = Price(strategy.name, None, None, None, None, None, "shift")
-        if self.observer not in strategy.observers:
-            return replace(bare, excluded=EXPOSED)
-        try:
-            cost = strategy.cost(job) / self.retraining.cost(job)
-            return replace(_promised(bare, job, strategy, forget), cost_of_retraining=cost)
-        except (InvalidInput, NoCertificate, Refused) as error:
-            return replace(bare, excluded=str(error))
+
+def _price(
+    job: NetworkJob, strategy: NetworkStrategy, forget: int, retraining: RetrainNetwork
+) -> Price:
+    bare = Price(strategy.name, None, None, None, None, None, "shift")
+    if job.observer not in strategy.observers:
+        return replace(bare, excluded=EXPOSED)
+    try:
+        cost = strategy.cost(job) / retraining.cost(job)
+        return replace(_promised(bare, job, strategy, forget), cost_of_retraining=cost)
+    except (InvalidInput, NoCertificate, Refused) as error:
+        return replace(bare, excluded=str(error))
 
 
 def _chosen(strategy: str | NetworkStrategy) -> NetworkStrategy:

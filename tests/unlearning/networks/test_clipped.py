@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from expunge.accounting.bounds import contraction, shift
-from expunge.accounting.certificate import differences, issue
+from expunge.accounting.certificate import issue
+from expunge.accounting.verification import differences
 from expunge.accounting.refusal import InvalidInput
 from expunge.core.randomness import normal_source
 from expunge.unlearning.job import NoCertificate

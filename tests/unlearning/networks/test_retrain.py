@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.certificate import differences, issue
+from expunge.accounting.certificate import issue
+from expunge.accounting.verification import differences
 from expunge.accounting.refusal import InvalidInput
 from expunge.unlearning.networks.retrain import RetrainNetwork, exact_records, fresh_state
 from expunge.unlearning.networks.training import Training

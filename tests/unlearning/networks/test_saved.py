@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.certificate import differences
+from expunge.accounting.verification import differences
 from expunge.accounting.refusal import InvalidInput
 from expunge.unlearning import (
     Cyclic,

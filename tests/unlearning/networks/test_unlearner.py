@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from expunge.accounting.certificate import differences
+from expunge.accounting.verification import differences
 from expunge.accounting.refusal import InvalidInput
 from expunge.unlearning import (
     Clipped,

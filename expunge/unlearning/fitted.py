@@ -1,0 +1,117 @@
+"""What a fitted estimator knows, fixed when it was made.
+
+A request reads this record and replaces it as a whole. Nothing that a certificate rests on is read
+from an estimator's parameters after `fit`: they may change, this does not.
+"""
+
+import hashlib
+import secrets
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from expunge.accounting.certificate import Certificate, Provenance
+from expunge.accounting.reservations import Origin
+from expunge.unlearning.choice import Strategy
+from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.model_file import model_bytes
+
+__all__ = ["Fitted", "fresh_lineage"]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The state of a fitted estimator.
+
+    Args:
+        ids: Row of each private id.
+        classes: Labels of a classifier, sorted; None for a regression.
+        released: Models of this fit are handed out.
+        released_before: So was a model of an earlier fit, and nothing accounts for it.
+        labels, columns: Where the label set and the column types came from.
+        lineage: A random name of the fit, the same after every request.
+        copied: This state was saved, loaded or copied, so that another one may exist.
+        certificate: Of the last request.
+        fingerprint: A checksum of the stored rows when this was made; never published.
+    """
+
+    job: Job
+    strategy: Strategy
+    outcome: Outcome
+    ids: Mapping[Any, int]
+    classes: np.ndarray | None
+    released: bool
+    released_before: bool
+    lineage: str
+    labels: Origin | None = None
+    columns: Origin | None = None
+    copied: bool = False
+    certificate: Certificate | None = None
+    fingerprint: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fingerprint", _digest(self.job))
+
+    def check_unchanged(self) -> None:
+        """Raises: NoCertificate: the stored rows are not those that this was made with."""
+        if _digest(self.job) != self.fingerprint:
+            raise NoCertificate("the stored records changed since fit; fit again")
+
+    @property
+    def head(self) -> LinearHead:
+        """What predictions need."""
+        return LinearHead(self.outcome.theta, self.job.loss, self.classes)
+
+    @property
+    def model_bytes(self) -> bytes:
+        """The model's file, as it may be handed out; certificates name its hash."""
+        return model_bytes(self.outcome.theta, self.outcome.salt)
+
+    @property
+    def strategy_name(self) -> str:
+        return self.strategy.name
+
+    @property
+    def delta(self) -> float:
+        return self.job.target.delta
+
+    @property
+    def records(self) -> int:
+        return self.job.public + self.job.private
+
+    @property
+    def covered(self) -> bool:
+        """No earlier model was handed out, or the history accounts for those that were."""
+        if self.released_before:
+            return False
+        if self.job.observer == "all" or self.outcome.capacity is not None:
+            return True
+        return not self.released and self.certificate is None
+
+    @property
+    def provenance(self) -> Provenance:
+        return Provenance(
+            noise="operating system" if self.job.seed is None else "seeded",
+            labels=self.labels,
+            columns=self.columns,
+            state="copied" if self.copied else "sole",
+        )
+
+
+def fresh_lineage(seed: int | None) -> str:
+    """A random name for a fit; of a seeded one, whose runs are repeatable, always the same."""
+    if seed is None:
+        return secrets.token_hex(16)
+    return hashlib.sha256(f"seed {seed}".encode()).hexdigest()[:32]
+
+
+def _digest(job: Job) -> bytes:
+    """A checksum of the stored rows, to notice accidental changes."""
+    checksum = 0
+    for tensor in (job.features, job.targets, job.keep):
+        checksum = zlib.crc32(tensor.cpu().numpy().data, checksum)
+    return checksum.to_bytes(4, "big")

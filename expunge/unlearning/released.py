@@ -1,0 +1,70 @@
+"""What may leave: a plain predictor with its certificate. No records, no secrets.
+
+`release()` hands it out, and it is all that pickle writes of a fitted estimator.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from expunge.accounting.certificate import Certificate
+from expunge.losses import Declared, Squared
+from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.model_file import model_bytes
+
+if TYPE_CHECKING:
+    from expunge.unlearning.fitted import Fitted
+
+__all__ = ["PICKLED", "RELEASED_ONLY", "Released"]
+
+PICKLED = (
+    "pickling a fitted estimator writes its released model alone, without records and secret "
+    "state: what is loaded predicts and cannot forget; use save() and expunge.unlearning.load()"
+)
+RELEASED_ONLY = (
+    "this estimator holds its released model alone, without records and secret state, so it "
+    "predicts and cannot forget; load() the folder that save() wrote"
+)
+
+
+@dataclass(frozen=True)
+class Released:
+    """A model as it may be handed out.
+
+    Args:
+        head: Weights, the bound that rows are scaled to, and labels.
+        certificate: None before the first deletion.
+        salt: Of the file of a model without noise; it is in that file.
+    """
+
+    head: LinearHead
+    certificate: Certificate | None
+    salt: str | None
+
+    @classmethod
+    def of(cls, fitted: "Fitted") -> "Released":
+        head = fitted.head
+        loss = head.loss
+        if isinstance(loss, Declared):  # a function of the user's; predictions need none
+            loss = Squared(loss.l2, loss.row_norm)
+        plain = LinearHead(head.theta.clone(), loss, head.classes)
+        return cls(plain, fitted.certificate, fitted.outcome.salt)
+
+    @property
+    def classes_(self) -> np.ndarray | None:
+        """Labels of a classifier, sorted; None for a regression."""
+        return self.head.classes
+
+    def predict(self, rows: Any) -> np.ndarray:
+        """Labels, or values of a regression; (rows, features) as they came to `fit`."""
+        return self.head.predict(np.asarray(rows))
+
+    def predict_proba(self, rows: Any) -> np.ndarray:
+        """(rows, classes)."""
+        return self.head.probabilities(np.asarray(rows))
+
+    @property
+    def model_bytes(self) -> bytes:
+        """The model's file, whose hash the certificate names."""
+        return model_bytes(self.head.theta, self.salt)
