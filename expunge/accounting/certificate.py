@@ -183,7 +183,7 @@ class Certificate(Stated):
 
     def readable(self) -> str:
         """The same document as people open it: the claim first, fingerprints last."""
-        document = self.model_dump(mode="json")
+        document = parse_certificate(self.canonical()).model_dump(mode="json")
         first = ("schema_version", "claim", "reservations", "issued")
         last = ("fingerprints",)
         middle = [name for name in document if name not in (*first, *last)]

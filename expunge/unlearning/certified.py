@@ -260,7 +260,7 @@ class Certified(BaseEstimator):
             classes=labels,
             released=bool(self.released),
             released_before=_was_released(self._state),
-            lineage=fresh_lineage(seed),
+            lineage=fresh_lineage(),
             labels=None if labels is None else self._origin_of_labels(count),
         )
 

@@ -4,7 +4,6 @@ A request reads this record and replaces it as a whole. Nothing that a certifica
 from an estimator's parameters after `fit`: they may change, this does not.
 """
 
-import hashlib
 import secrets
 import zlib
 from collections.abc import Mapping
@@ -102,11 +101,9 @@ class Fitted:
         )
 
 
-def fresh_lineage(seed: int | None) -> str:
-    """A random name for a fit; of a seeded one, whose runs are repeatable, always the same."""
-    if seed is None:
-        return secrets.token_hex(16)
-    return hashlib.sha256(f"seed {seed}".encode()).hexdigest()[:32]
+def fresh_lineage() -> str:
+    """A random name for a fit; of seeded ones too, because others may hold another data set."""
+    return secrets.token_hex(16)
 
 
 def _digest(job: Job) -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import nn
 
 from expunge.accounting.certificate import Certificate
 from expunge.losses import Declared, Squared
@@ -16,16 +17,29 @@ from expunge.unlearning.model_file import model_bytes
 if TYPE_CHECKING:
     from expunge.unlearning.fitted import Fitted
 
-__all__ = ["PICKLED", "RELEASED_ONLY", "Released"]
+__all__ = ["PICKLED", "RELEASED_ONLY", "Released", "ReleasedNetwork"]
 
 PICKLED = (
-    "pickling a fitted estimator writes its released model alone, without records and secret "
-    "state: what is loaded predicts and cannot forget; use save() and expunge.unlearning.load()"
+    "pickling writes the released model alone, without records and secret state: what is loaded "
+    "predicts and cannot forget; to go on from disk use save() and load()"
 )
 RELEASED_ONLY = (
-    "this estimator holds its released model alone, without records and secret state, so it "
-    "predicts and cannot forget; load() the folder that save() wrote"
+    "only the released model is here, without records and secret state, so it predicts and cannot "
+    "forget; load() the folder that save() wrote"
 )
+
+
+@dataclass(frozen=True)
+class ReleasedNetwork:
+    """A network as it may be handed out: the module and its certificate.
+
+    Args:
+        model: In evaluation mode, on the CPU.
+        certificate: None before the first deletion.
+    """
+
+    model: nn.Module
+    certificate: Certificate | None
 
 
 @dataclass(frozen=True)

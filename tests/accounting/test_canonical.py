@@ -14,7 +14,7 @@ def test_the_rfcs_own_example_is_reproduced():
     """RFC 8785, section 3.2.2."""
     document = {
         "numbers": [333333333.33333329, 1e30, 4.50, 2e-3, 0.000000000000000000000000001],
-        "string": "\u20ac$\u000f\nA'B\"\\\\\"/",
+        "string": '\u20ac$\u000f\nA\'B"\\\\"/',
         "literals": [None, True, False],
     }
     assert canonical(document) == (

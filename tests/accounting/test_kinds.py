@@ -79,8 +79,8 @@ def test_a_model_has_one_file_and_not_two():
 
 
 def test_releases_that_the_history_does_not_know_cannot_be_called_covered():
+    word = stated("langevin", earlier_releases="covered")
     with pytest.raises(InvalidInput, match="earlier_releases"):
-        word = stated("langevin", earlier_releases="covered")
         issue(*HISTORIES["langevin"], delta=1e-5, stated=word)
 
 

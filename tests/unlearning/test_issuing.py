@@ -15,6 +15,9 @@ from tests.unlearning.problems import job_of, without
 REQUEST = {"forgotten": 1, "request": "r1", "declared": ("mine",)}
 
 
+FRESH = Provenance(noise="operating system", state="sole")
+
+
 @dataclass(frozen=True)
 class Fit:
     """The circumstances of a first request."""
@@ -23,7 +26,7 @@ class Fit:
     delta: float = 1e-5
     records: int = len(job_of().keep)
     covered: bool = False
-    provenance: Provenance = Provenance(noise="operating system", state="sole")
+    provenance: Provenance = FRESH
     lineage: str = "ab" * 16
     certificate: Certificate | None = None
 

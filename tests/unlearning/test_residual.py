@@ -99,7 +99,8 @@ def test_the_secret_state_after_a_request_knows_the_retained_rows_only():
     assert torch.equal(outcome.secret["gram"], left.total)
     assert left.rows == 98
     assert set(outcome.secret) == {"theta", "gram", "gram_of"}
-    assert any("retained as secret state" in line for line in outcome.declared)
+    assert "the un-noised solution" in outcome.retained
+    assert any("Gram matrix" in line for line in outcome.retained)
 
 
 def test_requests_in_a_row_leave_the_gram_matrix_of_what_is_left(monkeypatch):

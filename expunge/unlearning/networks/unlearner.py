@@ -11,6 +11,7 @@ is the user's word, and every certificate says so.
 
 import copy
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -54,6 +55,7 @@ from expunge.unlearning.networks.noisy_descent import foreseen_words
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
+from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork
 from expunge.unlearning.solver import NotConverged
 
 __all__ = ["NAMED", "TorchUnlearner"]
@@ -68,6 +70,10 @@ CALLERS = (
     "preprocessing before fit, what the loss remembers outside itself, and the choice of all "
     "parameters, are the caller's"
 )
+SETTINGS = (
+    "loss", "head", "target", "strategy", "observer", "retraining", "released", "random_state",
+    "device", "adaptive_requests",
+)  # fmt: skip
 UNTRIED = "no placebo was run: fit(..., evaluate=(inputs, targets)) tells what a certificate buys"
 
 Given = ParamSpec("Given")
@@ -149,6 +155,7 @@ class TorchUnlearner:
         self._mark = object()  # an id would come back after this unlearner is gone
         self._busy = threading.RLock()
         self._template: nn.Module | None = None
+        self._released: ReleasedNetwork | None = None  # where pickle left nothing else
         self._fitted: Fitted | None = None
 
     @_one_at_a_time
@@ -211,7 +218,7 @@ class TorchUnlearner:
                 held_out=held_out,
                 released=bool(self.released),
                 released_before=before is not None and (before.released or before.released_before),
-                lineage=fresh_lineage(job.seed),
+                lineage=fresh_lineage(),
             )
         )
         return self
@@ -275,6 +282,8 @@ class TorchUnlearner:
     @property
     def certificate(self) -> Certificate | None:
         """Of the current model; None before the first deletion."""
+        if self._fitted is None and self._released is not None:
+            return self._released.certificate
         return self._known().certificate
 
     @property
@@ -389,7 +398,40 @@ class TorchUnlearner:
         whole = with_state(fitted.job.module, fitted.outcome.state)
         return network_bytes(whole, fitted.outcome.salt)
 
+    def release(self) -> ReleasedNetwork:
+        """A copy of the model with its certificate: no record and no secret."""
+        if self._fitted is None and self._released is not None:
+            return self._released
+        fitted = self._known()
+        model = copy.deepcopy(self.model).cpu().eval()
+        copy_into(model, with_state(fitted.job.module, fitted.outcome.state))
+        return ReleasedNetwork(model, fitted.certificate)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle writes: the model as it may be handed out, and its certificate."""
+        if self._fitted is not None:
+            warnings.warn(PICKLED, stacklevel=2)
+        released = None if self._fitted is None and self._released is None else self.release()
+        model = self.model if released is None else released.model
+        kept = {name: getattr(self, name) for name in SETTINGS}
+        return kept | {"model": model, "_released": released}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._mark, self._busy = object(), threading.RLock()
+        self._template, self._fitted = None, None
+
+    def __copy__(self) -> "TorchUnlearner":
+        """Raises: TypeError: two would write one model."""
+        raise TypeError("an unlearner cannot be copied: release() gives a model, save() the state")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "TorchUnlearner":
+        """Raises: TypeError: as for a shallow copy."""
+        return self.__copy__()
+
     def _known(self) -> Fitted:
+        if self._released is not None and self._fitted is None:
+            raise NoCertificate(RELEASED_ONLY)
         if self._fitted is None:
             raise InvalidInput("unlearner", "not fitted yet; call fit first")
         return self._fitted
@@ -403,7 +445,8 @@ class TorchUnlearner:
     def _check_unseen(self) -> None:
         """The start must never have seen private records; that much can be known of it here."""
         scratch = isinstance(self.strategy, RetrainNetwork) and self.strategy.start == "scratch"
-        if _WRITERS.get(self.model, self._mark) is not self._mark and not scratch:
+        written = _WRITERS.get(self.model, self._mark) is not self._mark
+        if (written or self._released is not None) and not scratch:
             raise InvalidInput(
                 "model", "another unlearner has trained it on its private records; pass a fresh one"
             )

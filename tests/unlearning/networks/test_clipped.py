@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from expunge.accounting.bounds import contraction, shift
-from expunge.accounting.certificate import issue
-from expunge.accounting.verification import differences
+from expunge.accounting.certificate import Stated, issue
 from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
@@ -198,10 +198,12 @@ def test_the_certificate_names_its_comparator_and_can_be_recomputed(strategy):
         outcome.assumptions,
         outcome.history,
         delta=job.target.delta,
-        strategy=strategy.name,
-        forgotten=2,
-        declared=outcome.declared,
-        comparator=outcome.comparator,
+        stated=Stated(
+            strategy=strategy.name,
+            records=job.public + job.private,
+            forgotten=2,
+            declared=outcome.declared,
+        ),
     )
     assert "clipped to the same ball" in certificate.comparator
     assert certificate.regime == "clipped"

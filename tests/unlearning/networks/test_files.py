@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from expunge.accounting.canonical import sha256
 from expunge.accounting.certificate import parse_certificate
 from expunge.unlearning.networks import files, saved
 from expunge.unlearning.networks.files import load
@@ -188,8 +189,9 @@ def in_certificate(change):
 EDITS = {
     "epsilon": in_certificate(lambda c: c["claim"].update(epsilon=1e-6)),
     "history": lambda d: d["outcome"]["account"]["phases"][0].update(sigma=1.0),
-    "covered": lambda d: d.update(covered=True),
-    "target": lambda d: d["fitted"].update(epsilon=0.1),
+    "covered": lambda d: d.update(released_before=True),
+    "released": lambda d: d["settings"].update(released=False),
+    "target": lambda d: d["settings"].update(epsilon=0.1),
     "ids": lambda d: d["ids"].reverse(),
     "chain": lambda d: d.update(issued=[]),
     "format": lambda d: d.update(format=999),
@@ -211,7 +213,7 @@ RESEALED = {
     "history": (EDITS["history"], "about another history"),
     "chain": (EDITS["chain"], "0 certificates for 1 requests"),
     "none": (lambda d: d.update(certificate=None, issued=[]), "0 certificates for 1 requests"),
-    "delta": (lambda d: d["fitted"].update(delta=1e-3), "about another request"),
+    "delta": (lambda d: d["settings"].update(delta=1e-3), "about another request"),
     "strategy": (
         lambda d: d["settings"].update(
             strategy={"kind": "HeadFinetune", "training": {"kind": "Training"},
@@ -250,7 +252,7 @@ def test_a_certificate_with_its_own_place_in_the_chain_must_still_recompute(tmp_
 
     def better(document):
         EDITS["epsilon"](document)
-        document["issued"][-1] = hashlib.sha256(document["certificate"].encode()).hexdigest()
+        document["issued"][-1] = sha256(json.loads(document["certificate"]))
 
     edit(folder, better, sealed=True)
     (folder / "certificate.json").unlink()

@@ -19,7 +19,7 @@ def test_the_whole_network_moves_and_the_certificate_is_the_heads():
     head = Head().forget(job, Head().fit(job_of()))
     assert not torch.equal(after.state["body.0.weight"], job.module.body[0].weight)
     assert (after.assumptions, after.history) == (head.assumptions, head.history)
-    assert after.comparator == head.comparator
+    assert after.retained == head.retained
     assert any("2 epochs fixed in advance" in line for line in after.declared)
 
 

@@ -4,16 +4,29 @@ from dataclasses import replace
 
 import pytest
 
-from expunge.unlearning.networks.fitted import Fitted, certificate_sha256, records_of
+from expunge.unlearning.networks.fitted import Fitted, records_of
+from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns
 from expunge.unlearning.networks.job import NetworkOutcome
+from expunge.unlearning.networks.retrain import RetrainNetwork
 from tests.unlearning.networks.problems import job_of, rows
 from tests.unlearning.networks.test_unlearner import fitted
 
 
 def made(job=None):
     job = job_of() if job is None else job
-    return Fitted(job, NetworkOutcome({}, None, None), {}, {}, None, False, "a")
+    return Fitted(
+        job=job,
+        strategy=Head(),
+        retraining=RetrainNetwork(),
+        outcome=NetworkOutcome({}, None, None),
+        earlier={},
+        ids={},
+        held_out=None,
+        released=True,
+        released_before=False,
+        lineage="a",
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,7 +46,7 @@ def test_a_change_of_what_is_stored_is_noticed(change):
     assert known.unchanged
     change(known.job)
     assert not known.unchanged
-    assert replace(known, covered=True).unchanged  # made anew, with what is there now
+    assert replace(known, released=False).unchanged  # made anew, with what is there now
 
 
 def test_a_change_of_any_column_is_noticed():
@@ -48,6 +61,6 @@ def test_certificates_form_a_chain():
     lineage = unlearner._fitted.lineage
     assert unlearner._fitted.issued == ()
     first, second = unlearner.forget("p1"), unlearner.forget("p2")
-    assert unlearner._fitted.issued == (certificate_sha256(first), certificate_sha256(second))
+    assert unlearner._fitted.issued == (first.sha256, second.sha256)
     assert unlearner._fitted.lineage == lineage != fitted()._fitted.lineage
     assert set(records_of(unlearner._fitted.outcome)) == {"assumptions", "history", "rounds"}

@@ -153,10 +153,6 @@ def test_what_the_user_declares_is_in_the_certificates_lines():
     lines = " ".join(strategy.forget(job, strategy.fit(job_of())).declared)
     assert "no layer but 'fc'" in lines
     assert "vocabulary, scaler" in lines
-    assert "EXPERIMENT ONLY" in lines
-    assert "EXPERIMENT ONLY" not in " ".join(
-        strategy.forget(replace(job, seed=None), strategy.fit(job_of(seed=None))).declared
-    )
 
 
 def test_half_precision_models_get_the_cast_of_a_certified_draw():

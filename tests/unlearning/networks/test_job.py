@@ -41,6 +41,7 @@ def test_without_public_rows_numbers_are_the_private_ones():
     torch.testing.assert_close(job.batch(torch.tensor([2]))[0], job.inputs[2:3])
 
 
-def test_a_seeded_job_is_for_experiments_only():
-    assert job_of(seed=1).experiment_only[0].startswith("EXPERIMENT ONLY")
-    assert not replace(job_of(), seed=None).experiment_only
+def test_every_model_counts_for_whoever_sees_all_and_for_whoever_asks_by_what_they_saw():
+    assert not job_of().counts_every_model
+    assert replace(job_of(), observer="all").counts_every_model
+    assert replace(job_of(), adaptive_requests=True).counts_every_model

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from expunge.accounting.bounds import shift
-from expunge.accounting.certificate import issue
-from expunge.accounting.verification import differences
+from expunge.accounting.certificate import Stated, issue
 from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier
@@ -222,8 +222,7 @@ def test_a_history_that_certifies_nothing_says_vacuous():
         outcome.assumptions,
         outcome.history,
         delta=job.target.delta,
-        strategy=FAINT.name,
-        declared=outcome.declared,
+        stated=Stated(strategy=FAINT.name, declared=outcome.declared),
     )
     assert certificate.claim.vacuous
     assert "vacuous" in " ".join(certificate.claim.statement).lower()

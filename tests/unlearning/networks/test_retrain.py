@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.certificate import issue
-from expunge.accounting.verification import differences
+from expunge.accounting.certificate import Stated, issue
 from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.verification import differences
 from expunge.unlearning.networks.retrain import RetrainNetwork, exact_records, fresh_state
 from expunge.unlearning.networks.training import Training
 from tests.unlearning.networks.problems import bits, job_of, network
@@ -47,7 +47,12 @@ def test_the_starts_differ_and_only_one_rests_on_the_users_word():
 
 def test_its_record_is_epsilon_zero_and_recomputes():
     assumptions, history = exact_records(job_of())
-    certificate = issue(assumptions, history, delta=1e-5, strategy="retrain", comparator="x")
+    certificate = issue(
+        assumptions,
+        history,
+        delta=1e-5,
+        stated=Stated(strategy="retrain", records=job_of().retained),
+    )
     assert certificate.claim.epsilon == 0
     assert not differences(certificate)
     assert not any("assumed" in line for line in certificate.claim.statement)

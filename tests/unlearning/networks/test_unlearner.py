@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from expunge.accounting.verification import differences
 from expunge.accounting.refusal import InvalidInput
+from expunge.accounting.verification import differences
 from expunge.unlearning import (
     Clipped,
     Head,
@@ -79,7 +79,7 @@ def test_a_deletion_returns_a_certificate_that_recomputes(strategy):
     assert (certificate.claim.epsilon == 0) == (strategy == "retrain")
     assert certificate.strategy == strategy
     assert certificate.forgotten == 2
-    assert certificate.requests == ["ticket 7"]
+    assert certificate.requests == ("ticket 7",)
     assert certificate.earlier_releases == "not covered"
     assert "EARLIER RELEASES NOT COVERED." in certificate.claim.statement
     assert made.history is not None

@@ -1,0 +1,150 @@
+"""State is fixed at fit: no parameter changed later moves a certificate, in memory or from disk."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from expunge.losses import Declared
+from expunge.unlearning import (
+    CertifiedClassifier,
+    CertifiedRegressor,
+    Langevin,
+    NoCertificate,
+    NoiseFirst,
+    Residual,
+    Retrain,
+    load,
+)
+from tests.unlearning.certificates import told
+from tests.unlearning.records import labelled, measured
+
+KINDS = {"classifier": CertifiedClassifier, "regressor": CertifiedRegressor}
+STRATEGIES = {
+    "residual": Residual(1e-8),
+    "langevin": Langevin(learn_steps=20, capacity=0.2),
+    "noise_first": NoiseFirst(learn_steps=20, unlearn_steps=4),
+    "retrain": Retrain(1e-8),
+}
+OTHER = {  # something else for every parameter of every estimator
+    "epsilon": 0.1,
+    "delta": 1e-7,
+    "strategy": Retrain(),
+    "observer": "all",
+    "l2": 7.0,
+    "row_norm": 0.01,
+    "classes": [5, 6],
+    "reference": "center",
+    "released": False,
+    "random_state": 99,
+    "device": "meta",
+    "adaptive_requests": True,
+    "target_norm": 1e-3,
+    "radius": 1e-2,
+    "loss": Declared(lambda scores, _: scores[:, 0], 1e-9, 1e-9),
+}
+
+
+def parameters(kind):
+    return list(inspect.signature(KINDS[kind]).parameters)
+
+
+CHANGES = [(kind, name) for kind in KINDS for name in parameters(kind)]
+
+
+def made(kind, strategy):
+    X, y = labelled(60) if kind == "classifier" else measured(60)
+    extra = {"classes": [0, 1]} if kind == "classifier" else {"radius": 4.0}
+    settings = {"l2": 0.05, "random_state": 1, "row_norm": "public", "reference": "start"}
+    return KINDS[kind](strategy=STRATEGIES[strategy], **settings, **extra).fit(
+        X, y, public=(X[:20], y[:20])
+    )
+
+
+def comparable(certificate):
+    return told(certificate, models=certificate.model_sha256 is not None)  # or its salt is random
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Certificates of two requests, by kind and strategy, where nothing was changed."""
+    found = {}
+    for kind in KINDS:
+        for strategy in STRATEGIES:
+            model = made(kind, strategy)
+            found[kind, strategy] = [comparable(model.forget(30)), comparable(model.forget(31))]
+    return found
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("kind", "name"), CHANGES)
+def test_a_parameter_changed_after_fit_changes_no_certificate(kind, name, strategy, expected):
+    model = made(kind, strategy)
+    setattr(model, name, OTHER[name])
+    for request, certificate in zip((30, 31), expected[kind, strategy], strict=True):
+        assert comparable(model.forget(request)) == certificate
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("kind", "name"), [c for c in CHANGES if c[1] not in ("loss", "device")])
+def test_nor_does_it_through_disk(tmp_path, kind, name, strategy, expected):
+    model = made(kind, strategy)
+    first = comparable(model.forget(30))
+    model.set_params(**{name: OTHER[name]})
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    again.set_params(**{name: OTHER[name]})
+    assert [first, comparable(again.forget(31))] == expected[kind, strategy]
+
+
+def test_every_parameter_of_every_estimator_is_tried():
+    assert {name for _, name in CHANGES} == set(OTHER)
+
+
+def test_a_refit_remembers_that_the_earlier_model_was_handed_out():
+    """`released=False` before a second fit dropped the warning."""
+    X, y = labelled(60)
+    model = CertifiedClassifier(random_state=0).fit(X, y)
+    model.set_params(released=False).fit(X, y)
+    assert model.forget(1).earlier_releases == "not covered"
+    model.set_params(observer="all", strategy=Langevin(learn_steps=20)).fit(X, y)
+    assert model.forget(1).earlier_releases == "not covered"
+    fresh = CertifiedClassifier(released=False, random_state=0).fit(X, y)
+    assert fresh.fit(X, y).forget(1).earlier_releases == "none known"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_strategys_own_record_is_not_shared_with_the_caller(strategy):
+    given = STRATEGIES[strategy]
+    X, y = labelled(60)
+    model = CertifiedClassifier(strategy=given, l2=0.05).fit(X, y)
+    assert model.fitted_.strategy == given
+    assert model.fitted_.strategy is not given
+
+
+def test_two_loads_each_say_that_there_may_be_another(tmp_path):
+    model = made("classifier", "langevin")
+    assert "state may have been used twice" not in model.forget(29).reservations
+    model.save(tmp_path / "model")
+    for i, other in enumerate((load(tmp_path / "model"), load(tmp_path / "model"), model)):
+        certificate = other.forget(30 + i)
+        assert "state may have been used twice" in certificate.reservations
+        assert any("operator's word" in line for line in certificate.claim.statement)
+
+
+def test_rows_that_changed_behind_its_back_are_noticed():
+    model = made("classifier", "residual")
+    model.fitted_.check_unchanged()
+    model.fitted_.job.features[40, 0] += 1
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        model.fitted_.check_unchanged()
+
+
+def test_the_frozen_state_cannot_be_assigned_to():
+    model = made("classifier", "residual")
+    with pytest.raises(AttributeError):
+        model.fitted_.released = False  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(AttributeError):
+        model.fitted_ = None  # pyright: ignore[reportAttributeAccessIssue]
+    assert np.array_equal(model.fitted_.classes, [0, 1])
+    assert model.fitted_.strategy == STRATEGIES["residual"]
