@@ -1,16 +1,22 @@
 """What an unlearner knows changes all at once, and says when something changed behind its back."""
 
+import inspect
 from dataclasses import replace
 
 import pytest
+from torch import nn
 
+from expunge.accounting.calibration import EpsilonDelta
 from expunge.unlearning.networks.fitted import Fitted, records_of
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns
 from expunge.unlearning.networks.job import NetworkOutcome
 from expunge.unlearning.networks.retrain import RetrainNetwork
+from expunge.unlearning.networks.unlearner import TorchUnlearner
+from tests.unlearning.certificates import told
 from tests.unlearning.networks.problems import job_of, rows
-from tests.unlearning.networks.test_unlearner import fitted
+from tests.unlearning.networks.test_saved import load
+from tests.unlearning.networks.test_unlearner import STRATEGIES, fitted
 
 
 def made(job=None):
@@ -64,3 +70,66 @@ def test_certificates_form_a_chain():
     assert unlearner._fitted.issued == (first.sha256, second.sha256)
     assert unlearner._fitted.lineage == lineage != fitted()._fitted.lineage
     assert set(records_of(unlearner._fitted.outcome)) == {"assumptions", "history", "rounds"}
+
+
+# State is fixed at fit: nothing that a certificate rests on is read from attributes later.
+
+OTHER = {  # attribute and another value, for every parameter of the constructor
+    "loss": ("loss", nn.MSELoss()),
+    "head": ("head", "body.0"),
+    "epsilon": ("target", EpsilonDelta(0.1, 1e-5)),
+    "delta": ("target", EpsilonDelta(1.0, 1e-9)),
+    "strategy": ("strategy", RetrainNetwork()),
+    "observer": ("observer", "all"),
+    "retraining": ("retraining", RetrainNetwork(start="scratch")),
+    "released": ("released", False),
+    "random_state": ("random_state", 77),
+    "device": ("device", "meta"),
+    "adaptive_requests": ("adaptive_requests", True),
+}
+
+
+def test_every_parameter_of_the_unlearner_is_tried():
+    assert set(OTHER) == set(inspect.signature(TorchUnlearner).parameters) - {"model"}
+
+
+def comparable(certificate):
+    return told(certificate, models=certificate.model_sha256 is not None)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Certificates of two requests where nothing was changed."""
+    made = {strategy: fitted(strategy, random_state=2) for strategy in STRATEGIES}
+    return {
+        strategy: [comparable(unlearner.forget(each)) for each in ("p1", "p2")]
+        for strategy, unlearner in made.items()
+    }
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", OTHER)
+def test_an_attribute_changed_after_fit_changes_no_certificate(name, strategy, expected):
+    """A strategy assigned between fit and forget once re-judged the past: epsilon 0 for 0.368."""
+    unlearner = fitted(strategy, random_state=2)
+    setattr(unlearner, *OTHER[name])
+    assert [comparable(unlearner.forget(each)) for each in ("p1", "p2")] == expected[strategy]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", OTHER)
+def test_nor_does_it_through_disk(tmp_path, name, strategy, expected):
+    unlearner = fitted(strategy, random_state=2)
+    first = comparable(unlearner.forget("p1"))
+    setattr(unlearner, *OTHER[name])
+    unlearner.save(tmp_path)
+    again = load(tmp_path)
+    setattr(again, *OTHER[name])
+    assert [first, comparable(again.forget("p2"))] == expected[strategy]
+
+
+def test_a_refit_remembers_that_the_earlier_model_was_handed_out():
+    unlearner = fitted("head")
+    unlearner.released = False
+    unlearner.fit(rows(60, seed=1), public=rows(40, seed=2), ids=[f"p{i}" for i in range(60)])
+    assert unlearner.forget("p1").earlier_releases == "not covered"
