@@ -8,6 +8,7 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.history import History
 from expunge.accounting.moduli import Run, moduli
 from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses.objective import gradient_rounding
 from expunge.unlearning import langevin as langevin_module
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
@@ -375,10 +376,8 @@ def test_the_printed_constants_hold_wherever_a_step_can_be(strategy, loss, cente
     wandered = Langevin(learn_steps=2, sigma=1e3).fit(job)  # as far out as the ball lets it
     reach = float((wandered.theta - job.origin).norm())
     points = [job.origin + sign * reach * direction(loss) for sign in (1, -1)]
-    assert printed.marks == {
-        name: "enforced"
-        for name in ("strong_convexity", "smoothness", "lipschitz", "weight_decay", "radius")
-    }
+    names = ("strong_convexity", "smoothness", "lipschitz", "weight_decay", "radius")
+    assert printed.marks == dict.fromkeys(names, "enforced")
     assert contradicted(printed, job, *points, even(job)) == set()
     for name, wrong in falsified(printed):
         assert contradicted(wrong, job, *points, even(job)) == {name}
@@ -389,3 +388,19 @@ def test_a_center_makes_the_gradients_that_squares_can_have_longer():
     loss = Squared(l2=0.1, row_norm=1.5, target_norm=0.7, radius=2.0)
     printed = QUICK.fit(worst_job(loss, 3.0)).assumptions
     assert printed.lipschitz == pytest.approx(1.5 * (1.5 * (2.0 + 3.0) + 0.7), rel=1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize("center_norm", [0.0, 1e3])
+def test_a_steps_rounding_is_that_of_a_gradient_at_the_balls_farthest_point(strategy, center_norm):
+    loss = Squared(l2=0.1, radius=2.0)
+    phase = strategy.fit(worst_job(loss, center_norm)).history.phases[0]
+    of_gradient = gradient_rounding(
+        loss,
+        rows=100,
+        features=5,
+        divisor=100,
+        theta_norm=2.0 + center_norm,
+        center_norm=center_norm,
+    )
+    assert phase.rounding >= phase.step_size * of_gradient > 0
