@@ -45,7 +45,7 @@ def candidates() -> list[list[Mutant]]:
     return [group for source, file in named for group in places(source, file)]
 
 
-def verdicts(results: Path) -> dict[str, dict[str, Any]]:
+def verdicts(results: Path) -> dict[str, Verdict]:
     """The last verdict on every mutant."""
     lines = results.read_text().splitlines() if results.exists() else []
     return {verdict["key"]: verdict for verdict in map(json.loads, lines)}
@@ -69,7 +69,8 @@ class Workers:
         self.free: Queue[Path] = Queue()
         for _ in range(jobs):
             self.free.put(stack.enter_context(copied_tree(ROOT)))
-        self.pool = stack.enter_context(ThreadPoolExecutor(jobs))
+        self.pool = ThreadPoolExecutor(jobs)
+        stack.callback(self.pool.shutdown, cancel_futures=True)  # an interrupt ends it all
 
     def baselines(self, mutants: list[Mutant]) -> dict[str, Baseline]:
         """Of every test file that may judge; those of an earlier run on the same code are kept."""
@@ -95,9 +96,9 @@ class Workers:
         with self.results.open("a") as written:
             for number, done in enumerate(as_completed(waiting), 1):
                 verdict: Verdict = done.result()
-                written.write(f"{verdict.written()}\n")
+                written.write(f"{json.dumps(verdict)}\n")
                 written.flush()
-                print(f"[{number}/{len(mutants)}] {_shown(asdict(verdict))}", flush=True)
+                print(f"[{number}/{len(mutants)}] {_shown(verdict)}", flush=True)
 
     def _lent(self, work: Any, *arguments: Any) -> Any:
         tree = self.free.get()
@@ -107,7 +108,7 @@ class Workers:
             self.free.put(tree)
 
 
-def _shown(verdict: dict[str, Any]) -> str:
+def _shown(verdict: Verdict) -> str:
     fate = f"killed by {verdict['killed_by']}" if verdict["killed_by"] else "SURVIVED"
     place = f"{verdict['file']}:{verdict['line']} {verdict['function']}: {verdict['operator']}"
     change = f"    - {verdict['before']}\n    + {verdict['after']}"
@@ -140,8 +141,8 @@ def report(options: argparse.Namespace) -> int:
     for operator, count in sorted(Counter(one["operator"] for one in known.values()).items()):
         print(f"{operator:20} {killed[operator]:4} of {count:4} killed")
     open_ones = {key: one for key, one in survived.items() if key not in explained}
-    print(f"{len(known)} judged, {len(known) - len(survived)} killed, {len(survived)} survived, ")
-    print(f"{len(survived) - len(open_ones)} explained; unexplained, as rows for survivors.md:")
+    print(f"{len(known)} judged, {len(known) - len(survived)} killed, {len(survived)} survived")
+    print(f"{len(open_ones)} of them unexplained, here as rows for survivors.md")
     for key, one in sorted(open_ones.items(), key=lambda item: (item[1]["file"], item[1]["line"])):
         change = f"`{one['before']}` → `{one['after']}`".replace("|", r"\|")
         print(f"| `{key}` | {one['file']} {one['function']} | {change} | |")

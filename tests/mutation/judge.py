@@ -6,7 +6,6 @@ nothing by lacking it: each test file is run once beforehand, and what fails the
 """
 
 import hashlib
-import json
 import os
 import re
 import resource
@@ -21,14 +20,27 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tests.mutation.operators import Mutant
 
-__all__ = ["Baseline", "Verdict", "baseline_of", "copied_tree", "judge", "mirror_of", "package_of"]
+__all__ = [
+    "Baseline",
+    "Verdict",
+    "baseline_of",
+    "copied_tree",
+    "digest",
+    "judge",
+    "mirror_of",
+    "package_of",
+]
+
+Verdict = dict[str, Any]  # what the mutant is, "seconds", and "killed_by": a test file or None
 
 NOT_COPIED = (".*", "__pycache__", "build", "dist", "_build", "unfinished", "*.jsonl")
 MEMORY = 48 << 30  # bytes of addresses for a run of tests: a runaway mutant ends here
 PATIENCE, ROOM = 4.0, 60.0  # a run may take so many times its baseline, and so many seconds more
+SPAN = ("start", "end", "text")  # of no use once the file is edited
 PASSED, FAILED, INTERRUPTED, NOTHING_RUN = 0, 1, 2, 5  # pytest's exit statuses
 
 
@@ -42,28 +54,6 @@ class Baseline:
     left_out: tuple[str, ...] = ()
     marker: str | None = None  # "slow" where a file has no quicker tests
     why: str = ""
-
-    def arguments(self) -> list[str]:
-        outside = [f"--deselect={name}" for name in self.left_out]
-        return [self.file, *outside]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a mutant; `killed_by` is a test file, "timeout" or None for a survivor."""
-
-    key: str
-    file: str
-    function: str
-    line: int
-    operator: str
-    before: str
-    after: str
-    killed_by: str | None
-    seconds: float
-
-    def written(self) -> str:
-        return json.dumps(asdict(self))
 
 
 @contextmanager
@@ -87,67 +77,68 @@ def mirror_of(file: str) -> str:
 
 
 def package_of(file: str, root: Path) -> list[str]:
-    """The package's test files, and those at the top of tests/ that import the package."""
+    """The package's other test files, and those at the top of tests/ that import the package."""
     layer = Path(file).parts[1]
+    imports = re.compile(rf"^from expunge(\.{layer}\b| import .*\b{layer}\b)", re.MULTILINE)
     own = sorted((root / "tests" / layer).rglob("test_*.py"))
-    top = [
-        path
-        for path in sorted((root / "tests").glob("test_*.py"))
-        if re.search(rf"expunge\.{layer}\b|expunge import .*\b{layer}\b", path.read_text())
-    ]
-    return [path.relative_to(root).as_posix() for path in (*own, *top)]
+    top = sorted((root / "tests").glob("test_*.py"))
+    files = [*own, *(path for path in top if imports.search(path.read_text()))]
+    names = [path.relative_to(root).as_posix() for path in files]
+    return [name for name in names if name != mirror_of(file)]
 
 
 def baseline_of(tree: Path, file: str) -> Baseline:
-    """The file's tests on the unchanged tree; those that fail there are left out of every run."""
+    """The file's tests on the unchanged tree; those that fail there are left out of every run.
+
+    Slow tests count where a module's mirrored file has no others.
+    """
     if not (tree / file).exists():
         return Baseline(file, False, 0.0, why="there is no such file")
-    for marker in (None, "slow"):
+    module = Path("expunge", *Path(file).parts[1:-1], Path(file).name.removeprefix("test_"))
+    marker: str | None = None
+    status, output, seconds = _run(tree, [file], 1800.0, marker)
+    if status == NOTHING_RUN and (tree / module).exists():
+        marker = "slow"
         status, output, seconds = _run(tree, [file], 1800.0, marker)
-        if status != NOTHING_RUN:
-            break
     failing = tuple(_named(output, "FAILED"))
     counts = status == PASSED or (status == FAILED and not _named(output, "ERROR"))
-    return Baseline(file, counts, seconds, failing, marker, "" if counts else _last_line(output))
+    return Baseline(file, counts, seconds, failing, marker, "" if counts else _reason(output))
 
 
 def judge(tree: Path, mutant: Mutant, baselines: dict[str, Baseline]) -> Verdict:
     """Plants the mutant, runs its mirrored tests, then the package's, and restores the file."""
     path, began = tree / mutant.file, time.monotonic()
-    mirror = mirror_of(mutant.file)
-    package = [name for name in package_of(mutant.file, tree) if name != mirror]
+    mirror = [baselines[mirror_of(mutant.file)]]
+    package = [baselines[name] for name in package_of(mutant.file, tree)]
+    quick = [one for one in package if one.marker is None]
     source = path.read_text()
     path.write_text(mutant.planted(source))
     try:
-        killer = _killer(tree, [mirror], baselines) or _killer(tree, package, baselines)
+        killer = _killer(tree, mirror) or _killer(tree, quick)
     finally:
         path.write_text(source)
-    told = (mutant.key, mutant.file, mutant.function, mutant.line, mutant.operator)
-    shown = (mutant.before, mutant.after)
-    return Verdict(*told, *shown, killer, round(time.monotonic() - began, 1))
+    told = {name: value for name, value in asdict(mutant).items() if name not in SPAN}
+    seconds = round(time.monotonic() - began, 1)
+    return {"key": mutant.key, **told, "killed_by": killer, "seconds": seconds}
 
 
-def _killer(tree: Path, files: Sequence[str], baselines: dict[str, Baseline]) -> str | None:
-    """Which of these files fails, the quickest first; None where all that count pass."""
-    able = sorted((baselines[name] for name in files), key=lambda one: one.seconds)
-    for marker in (None, "slow"):
-        chosen = [one for one in able if one.counts and one.marker == marker]
-        if marker and len(files) > 1:
-            continue  # slow tests count where a module has no others
-        if not chosen:
-            continue
-        arguments = [argument for one in chosen for argument in one.arguments()]
-        limit = PATIENCE * sum(one.seconds for one in chosen) + ROOM
-        status, output, _ = _run(tree, ["-x", *arguments], limit, marker)
-        if status in (PASSED, NOTHING_RUN):
-            continue
-        if status is None:
-            return "timeout"
-        if status not in (FAILED, INTERRUPTED) and status > 0:
-            raise RuntimeError(f"pytest gave {status}:\n{output}")
-        named = [*_named(output, "FAILED"), *_named(output, "ERROR")]
-        return named[0].split("::")[0] if named else f"{chosen[0].file} (crashed)"
-    return None
+def _killer(tree: Path, files: Sequence[Baseline]) -> str | None:
+    """Which of these fails, the quickest first; "timeout"; None where all that count pass."""
+    able = sorted((one for one in files if one.counts), key=lambda one: one.seconds)
+    if not able:
+        return None
+    outside = [f"--deselect={name}" for one in able for name in one.left_out]
+    limit = PATIENCE * sum(one.seconds for one in able) + ROOM
+    names = [one.file for one in able]
+    status, output, _ = _run(tree, ["-x", *names, *outside], limit, able[0].marker)
+    if status in (PASSED, NOTHING_RUN):
+        return None
+    if status is None:
+        return "timeout"
+    if status not in (FAILED, INTERRUPTED) and status > 0:
+        raise RuntimeError(f"pytest gave {status}:\n{output}")
+    failed = [*_named(output, "FAILED"), *_named(output, "ERROR")]
+    return failed[0].split("::")[0] if failed else f"{names[0]} (crashed)"
 
 
 def _run(
@@ -196,9 +187,8 @@ def _named(output: str, word: str) -> list[str]:
     return re.findall(rf"^{word} (tests/\S+\.py(?:::.*?)?)(?: - .*)?$", output, re.MULTILINE)
 
 
-def _last_line(output: str) -> str:
-    reasons = re.findall(r"^(?:E |ERROR ).*$", output, re.MULTILINE)
-    return (reasons or output.strip().splitlines() or ["took too long"])[-1]
+def _reason(output: str) -> str:
+    return (re.findall(r"^ERROR .*$", output, re.MULTILINE) or output.splitlines()[-1:] or [""])[0]
 
 
 def digest(tree: Path, file: str) -> str:

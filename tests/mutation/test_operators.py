@@ -92,6 +92,11 @@ def test_what_only_people_read_is_left_alone():
         assert not any(word in line for line in lines), word
 
 
+def test_a_threshold_that_nothing_equals_is_only_reversed():
+    assert {after for _, after in changes("x = y < 1e-9\n") if "e-" in after} == {"x = y > 1e-9"}
+    assert ("x = y < 1", "x = y <= 1") in changes("x = y < 1\n")
+
+
 def test_every_mutant_differs_compiles_and_has_a_key_of_its_own():
     mutants = [mutant for group in places(SOURCE, "file.py") for mutant in group]
     assert len(mutants) > 30

@@ -266,7 +266,7 @@ def test_two_runs_draw_different_noise_around_the_same_point():
 
 @pytest.mark.parametrize("center_norm", [0.0, 50.0])
 @pytest.mark.parametrize(
-    "loss", (*LOSSES, Squared(l2=0.1, target_norm=0.5)), ids=lambda loss: type(loss).__name__
+    "loss", [*LOSSES, Squared(l2=0.1, target_norm=0.5)], ids=lambda loss: type(loss).__name__
 )
 def test_the_printed_constants_hold_at_the_point_that_is_noised(loss, center_norm):
     job = worst_job(loss, center_norm)
