@@ -62,7 +62,7 @@ def copied_tree(root: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(root, tree, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        code = "import expunge; print(expunge.__file__)"
+        code = "from importlib.util import find_spec; print(find_spec('expunge').origin)"
         command = [sys.executable, "-c", code]
         where = subprocess.run(command, cwd=tree, env=_environment(tree), capture_output=True)
         if not where.stdout.decode().startswith(str(tree)):
