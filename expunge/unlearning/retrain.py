@@ -33,7 +33,7 @@ class Retrain:
         assumptions = Assumptions(
             strong_convexity=loss.l2,
             smoothness=loss.curvature + loss.l2,
-            lipschitz=loss.gradient_bound(solution_norm(loss)),
+            lipschitz=loss.gradient_bound(solution_norm(loss, job.center)),
             weight_decay=loss.l2,
             marks=dict.fromkeys(names, loss.mark),
         )

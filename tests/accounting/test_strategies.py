@@ -30,6 +30,33 @@ def test_what_can_be_taken_comes_first_and_the_cheapest_on_top():
     assert exposed[0].name == "langevin"
 
 
+@pytest.mark.parametrize(("unlearn_steps", "on_top"), [(15, "noise_first"), (17, "residual")])
+def test_a_plan_takes_noisy_steps_only_where_they_are_fewer_than_a_warm_solves_passes(
+    unlearn_steps, on_top
+):
+    """16 passes is what `placebo` counts too: 15 noisy steps are cheaper, 17 are not."""
+    listed = priced(SETTING, TARGET, sigma=0.1, unlearn_steps=unlearn_steps, epsilon=0.9, met=False)
+    assert listed[0].name == on_top
+    cost = {price.name: price.cost_of_retraining for price in listed}
+    assert 15 / 60 < cost["residual"] < 17 / 60  # of 60 steps
+
+
+def test_a_solve_that_costs_more_passes_than_learning_has_steps_comes_after_retraining():
+    short, long = (
+        priced(
+            replace(SETTING, learn_steps=steps),
+            TARGET,
+            sigma=0.1,
+            unlearn_steps=None,
+            epsilon=None,
+            met=False,
+        )
+        for steps in (15, 17)
+    )
+    assert [s.name for s in short if s.name in ("residual", "retrain")] == ["retrain", "residual"]
+    assert [s.name for s in long if s.name in ("residual", "retrain")] == ["residual", "retrain"]
+
+
 def test_retraining_is_exact_and_costs_itself():
     retrain = strategies()["retrain"]
     assert (retrain.steps, retrain.cost_of_retraining, retrain.epsilon) == (60, 1.0, 0.0)

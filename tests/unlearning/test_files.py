@@ -233,3 +233,28 @@ def test_nothing_here_imports_pickle():
     assert "import pickle" not in source
     assert "torch.load" not in source
     assert "joblib" not in source
+
+
+@pytest.mark.parametrize("observer", ["final", "all"])
+def test_a_reloaded_estimator_still_says_that_an_earlier_model_left_the_house(tmp_path, observer):
+    clf = fitted(Langevin(learn_steps=40, capacity=0.2), observer=observer)
+    if observer == "all":  # its own history covers what it released, not what another fit did
+        X, y = labelled(60)
+        clf.fit(X, y, public=labelled(200, seed=1), ids=[f"r{i}" for i in range(60)])
+    save(clf, tmp_path / "model")
+    for request in ("r1", "r2"):
+        back = load(tmp_path / "model")
+        certificate = back.forget(request)
+        assert certificate.earlier_releases == "not covered"
+        assert certificate.claim.statement == clf.forget(request).claim.statement
+        assert any("EARLIER RELEASES NOT COVERED" in line for line in certificate.claim.statement)
+        save(back, tmp_path / "model")
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_reloaded_estimator_still_knows_whether_its_labels_were_declared(tmp_path, declared):
+    X, y = labelled(60)
+    clf = CertifiedClassifier(classes=[0, 1] if declared else None).fit(X, y)
+    save(clf, tmp_path / "model")
+    one, other = load(tmp_path / "model").forget(3), clf.forget(3)
+    assert one.declared == other.declared

@@ -8,10 +8,12 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.history import History
 from expunge.accounting.moduli import Run, moduli
 from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses.objective import gradient_rounding
 from expunge.unlearning import langevin as langevin_module
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
+from tests.unlearning.constants import contradicted, direction, even, falsified, worst_job
 from tests.unlearning.problems import job_of, without
 
 LOSS = Logistic(l2=0.1)
@@ -353,3 +355,50 @@ def test_the_shift_that_noise_first_hides_is_within_the_certified_mu(loss, seed)
     shift_of_means = float((ahead[0] - ahead[1]).norm())
     certified = shift.bound(unlearned.assumptions, unlearned.history).mu
     assert 0 < shift_of_means / noisy.noise_std <= certified
+
+
+# The constants behind the certificate, printed as enforced.
+
+
+@pytest.mark.parametrize("center_norm", [0.0, 3.0])
+@pytest.mark.parametrize(
+    "loss",
+    [Logistic(l2=0.1, row_norm=1.5), Softmax(3, l2=0.1), Squared(l2=0.1, radius=2.0)],
+    ids=lambda loss: type(loss).__name__,
+)
+@BOTH
+def test_the_printed_constants_hold_wherever_a_step_can_be(strategy, loss, center_norm):
+    """Everywhere in the ball around the ridge's center, its farthest point from 0 included."""
+    job = worst_job(loss, center_norm)
+    printed = strategy.fit(job).assumptions
+    wandered = Langevin(learn_steps=2, sigma=1e3).fit(job)  # as far out as the ball lets it
+    reach = float((wandered.theta - job.origin).norm())
+    points = [job.origin + sign * reach * direction(loss) for sign in (1, -1)]
+    names = ("strong_convexity", "smoothness", "lipschitz", "weight_decay", "radius")
+    assert printed.marks == dict.fromkeys(names, "enforced")
+    assert contradicted(printed, job, *points, even(job)) == set()
+    for name, wrong in falsified(printed):
+        assert contradicted(wrong, job, *points, even(job)) == {name}
+
+
+def test_a_center_makes_the_gradients_that_squares_can_have_longer():
+    """B (B (R + ||center||) + Y): the ball lies around the center, not around 0."""
+    loss = Squared(l2=0.1, row_norm=1.5, target_norm=0.7, radius=2.0)
+    printed = QUICK.fit(worst_job(loss, 3.0)).assumptions
+    assert printed.lipschitz == pytest.approx(1.5 * (1.5 * (2.0 + 3.0) + 0.7), rel=1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize("center_norm", [0.0, 1e3])
+def test_a_steps_rounding_is_that_of_a_gradient_at_the_balls_farthest_point(strategy, center_norm):
+    loss = Squared(l2=0.1, radius=2.0)
+    phase = strategy.fit(worst_job(loss, center_norm)).history.phases[0]
+    of_gradient = gradient_rounding(
+        loss,
+        rows=100,
+        features=5,
+        divisor=100,
+        theta_norm=2.0 + center_norm,
+        center_norm=center_norm,
+    )
+    assert phase.rounding >= phase.step_size * of_gradient > 0

@@ -14,6 +14,7 @@ from expunge.unlearning import residual as residual_module
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.model_file import SALT
 from expunge.unlearning.residual import Residual, solution_norm
+from tests.unlearning.constants import contradicted, direction, falsified, worst_job
 from tests.unlearning.problems import job_of, without
 
 LOSSES = (
@@ -262,3 +263,40 @@ def test_two_runs_draw_different_noise_around_the_same_point():
     one, other = strategy.forget(after, base), strategy.forget(after, base)
     assert torch.equal(one.secret["theta"], other.secret["theta"])
     assert not np.array_equal(one.theta.numpy(), other.theta.numpy())
+
+
+@pytest.mark.parametrize("center_norm", [0.0, 50.0])
+@pytest.mark.parametrize(
+    "loss", [*LOSSES, Squared(l2=0.1, target_norm=0.5)], ids=lambda loss: type(loss).__name__
+)
+def test_the_printed_constants_hold_at_the_point_that_is_noised(loss, center_norm):
+    job = worst_job(loss, center_norm)
+    if center_norm:
+        job.features[1:, 0] = 1e-3  # too little to pull the solution away from the center
+    outcome = forgotten(job)
+    printed, point = outcome.assumptions, outcome.secret["theta"]
+    names = ("strong_convexity", "smoothness", "lipschitz", "initial_distance")
+    assert printed.marks == dict.fromkeys(names, "enforced")
+    assert "lipschitz" not in contradicted(printed, job, point)
+    assert (printed.strong_convexity, printed.smoothness) == (0, 0)  # of the identity
+    rounding = gradient_rounding(
+        loss,
+        rows=100,
+        features=5,
+        divisor=100,
+        theta_norm=float(point.norm()),
+        center_norm=center_norm,
+    )
+    assert printed.initial_distance >= 2 * (Residual().tolerance + rounding) / loss.l2
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_a_bound_on_gradients_that_is_a_tenth_too_good_is_contradicted(loss):
+    job = worst_job(loss)
+    printed, reach = forgotten(job).assumptions, math.sqrt(2 * loss.largest_at_zero / loss.l2)
+    # Only squares have longer gradients farther out; of the others' bound, all of space is part.
+    reach = reach if isinstance(loss, Squared) else 5.0
+    points = [sign * reach * direction(loss) for sign in (1, -1)]
+    wrong = dict(falsified(printed))["lipschitz"]
+    assert "lipschitz" not in contradicted(printed, job, *points)
+    assert "lipschitz" in contradicted(wrong, job, *points)

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from expunge.losses import objective as objective_module
 from expunge.unlearning.model_file import SALT
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
+from tests.unlearning.constants import contradicted, direction, even, falsified, worst_job
 from tests.unlearning.problems import job_of, without
 
 LOSSES = (Logistic(l2=0.1), Softmax(3, l2=0.1), Squared(l2=0.1))
@@ -62,3 +64,30 @@ def test_the_phase_counts_what_remains():
     job = without(job_of(), [45, 70])
     (phase,) = Retrain().fit(job).history.phases
     assert (phase.samples, phase.forgotten, phase.sigma) == (98, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [Logistic(l2=1e-2, row_norm=1.5), Softmax(3, l2=1e-2), Squared(l2=0.1, target_norm=2.0)],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_the_printed_constants_hold_wherever_the_solution_can_be(loss):
+    """Within sqrt(2 F(0)/l2) of 0, F(0) the largest value that any records can give."""
+    job = worst_job(loss)
+    outcome = Retrain().fit(job)
+    printed, reach = outcome.assumptions, math.sqrt(2 * loss.largest_at_zero / loss.l2)
+    points = [outcome.theta, reach * direction(loss), -reach * direction(loss), even(job)]
+    assert set(printed.marks.values()) == {"enforced"}
+    assert contradicted(printed, job, *points) == set()
+    for name, wrong in falsified(printed):
+        assert contradicted(wrong, job, *points) == {name}
+
+
+def test_gradients_at_the_solution_stay_within_the_bound_when_the_ridge_has_a_far_center():
+    loss = Squared(l2=0.1, target_norm=0.5)
+    job = worst_job(loss, center_norm=50.0)
+    job.features[:, 0] = 1e-3  # too little to pull the solution away from the center
+    job.features[0, 0] = 1.0
+    outcome = Retrain().fit(job)
+    assert float(outcome.theta.norm()) > 40
+    assert contradicted(outcome.assumptions, job, outcome.theta) == set()

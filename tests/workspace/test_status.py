@@ -3,6 +3,8 @@
 import hashlib
 import json
 
+import pytest
+
 from expunge.workspace.forget import forget
 from expunge.workspace.status import status
 from tests.workspace.tables_made import DECLARED, everything_in, fitted, usual
@@ -36,6 +38,28 @@ def test_after_a_deletion_request_model_and_certificate_agree(tmp_path):
     stored = json.loads((workspace / "certificates/1.json").read_text())
     assert certificate["epsilon"] == stored["claim"]["epsilon"]
     assert certificate["bound"] == stored["claim"]["bound"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"strategy": "retrain"}, "not covered"),
+        ({"strategy": "retrain", "released": False}, "none known"),
+        ({"observer": "all"}, "covered"),
+    ],
+    ids=["handed out", "kept in the house", "accounted for"],
+)
+def test_it_says_of_earlier_releases_what_the_certificate_says(tmp_path, options, expected):
+    workspace = fitted(tmp_path, **options)
+    forget(workspace, ["00003"])
+    summary = status(workspace)["certificate"]
+    stored = json.loads((workspace / "certificates/1.json").read_text())
+    assert summary["earlier_releases"] == stored["earlier_releases"] == expected
+    assert (summary["observer"], summary["delta"]) == (stored["observer"], stored["claim"]["delta"])
+    assert summary["statement"] == stored["claim"]["statement"]
+    assert ("EARLIER RELEASES NOT COVERED" in summary["statement"][0]) == (
+        expected == "not covered"
+    )
 
 
 def test_a_look_changes_nothing(tmp_path):

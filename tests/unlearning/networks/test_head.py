@@ -47,6 +47,39 @@ def test_a_row_beyond_the_public_bound_is_cut():
     assert len(features) == 100
 
 
+def test_the_row_bound_is_the_public_features_alone():
+    """sqrt 2 times their largest norm, however long the private ones are (THEORY 2.10)."""
+    job = job_of()
+    job.inputs[:5] *= 50
+    known = Head().fit(job).secret
+    with torch.no_grad():
+        public, private = job.module.body(job.public_inputs), job.module.body(job.inputs)
+    expected = np.sqrt(2) * float(public.double().norm(dim=1).max())
+    assert float(private.norm(dim=1).max()) > 1.05 * float(public.norm(dim=1).max())
+    assert float(known["scale"]) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", [nn.CrossEntropyLoss(), nn.MSELoss()], ids=["classes", "numbers"])
+def test_nothing_that_the_certificate_rests_on_comes_from_private_records(loss):
+    """B, Y, the center, the noise and every printed constant, to the last bit."""
+    found = []
+    for factor in (1, 30):
+        job = job_of(network(classes=1) if isinstance(loss, nn.MSELoss) else None, loss=loss)
+        if isinstance(loss, nn.MSELoss):
+            job = replace(
+                job,
+                targets=factor * job.targets[:, None].float(),
+                public_targets=job.public_targets[:, None].float(),
+            )
+        job.inputs[:] *= factor
+        strategy = Head()
+        before = strategy.fit(job)
+        after = strategy.forget(without(job, [0, 5]), before)
+        public = bits({name: before.secret[name] for name in ("scale", "center")})
+        found.append((public, after.assumptions, after.history, strategy._unfilled(job).loss))
+    assert found[0] == found[1]
+
+
 def test_everything_but_the_layer_is_unchanged_bit_for_bit():
     job, strategy = job_of(), Head()
     template = bits(job.module.state_dict())

@@ -333,3 +333,28 @@ def test_there_is_no_momentum_and_no_adaptive_optimiser():
 def test_a_gpu_takes_the_same_steps():
     here, there = (RUN.fit(job_of(device=device)).secret["weights"] for device in ("cpu", "cuda"))
     torch.testing.assert_close(there, here, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("around", ["start", "zero"])
+def test_the_printed_constants_are_those_of_the_run(around, monkeypatch):
+    """No gradient is longer than the printed clip, no model farther out than the radius."""
+    lengths = []
+
+    def spy(*given, **named):
+        found = clipped_gradients(*given, **named)
+        lengths.append(float(found.norm()))
+        return found
+
+    monkeypatch.setattr(module_under_test, "clipped_gradients", spy)
+    strategy = replace(RUN, clip=0.01, radius=0.4, weight_decay=0.2, around=around, sigma=5.0)
+    job = job_of()
+    # One record alone, so that its gradient's length is the step's.
+    outcome = strategy.fit(
+        without(replace(job, public_inputs=None, public_targets=None), range(59))
+    )
+    printed = outcome.assumptions
+    assert printed.marks == dict.fromkeys(("clip", "weight_decay", "radius"), "enforced")
+    assert max(lengths) == pytest.approx(printed.clip, rel=1e-6)
+    assert float(outcome.secret["weights"].norm()) == pytest.approx(printed.radius, rel=1e-9)
+    assert printed.weight_decay == 0.2
+    assert printed.initial_distance == 0

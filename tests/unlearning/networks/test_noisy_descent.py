@@ -166,3 +166,25 @@ def test_batches_know_public_rows_first_and_who_left_when():
     assert rows.keep.tolist() == [True] * 3 + [True, False, True, True, False, True]
     assert rows.left.tolist() == [0] * 3 + [0, 1, 0, 0, 1, 0]
     assert len(rows.keys.unique()) == 9
+
+
+def test_the_printed_constants_are_those_of_the_steps():
+    """Measured on runs that share their noise; the certificate prints them as enforced."""
+    descent = Descent(step_size=0.4, clip=0.7, weight_decay=0.3, radius=5.0, smoothness=2.0)
+    printed = descent.assumptions
+    enforced = dict.fromkeys(("clip", "weight_decay", "radius"), "enforced")
+    assert printed.marks == {**enforced, "smoothness": "assumed"}
+
+    def end(start, push=0.0, steps=3):
+        made = torch.full((4,), start, dtype=torch.float64)
+        gradient = torch.full((4,), push / 2, dtype=torch.float64)  # `push` long
+        return descent.run(
+            job_of(seed=7), lambda *_: gradient, made, steps=steps, sigma=0.01, stream="s"
+        )
+
+    c = 1 - 0.4 * printed.weight_decay
+    torch.testing.assert_close(end(1.0) - end(0.5), torch.full((4,), 0.5).double() * c**3)
+    pushed = (1 + c + c**2) * 0.4 * printed.clip
+    assert float((end(0.0, push=0.7) - end(0.0)).norm()) == pytest.approx(pushed, rel=1e-9)
+    assert float(end(1e6, steps=1).norm()) == pytest.approx(printed.radius, rel=1e-12)
+    assert printed.smoothness == 2.0 + printed.weight_decay  # the ridge's part is in it
