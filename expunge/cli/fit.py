@@ -49,6 +49,13 @@ def fit(
     unreleased: Annotated[
         bool, typer.Option("--unreleased", help="The fitted model never leaves the house.")
     ] = False,
+    adaptive_requests: Annotated[
+        bool,
+        typer.Option(
+            "--adaptive-requests",
+            help="Those who ask may have looked at a model: count it, or refuse.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Learn from private and public records; makes a workspace."""
@@ -69,6 +76,7 @@ def fit(
         task=task,
         target_norm=target_norm,
         released=not unreleased,
+        adaptive_requests=adaptive_requests,
     )
     with stages("fit") as progress:
         document = make(workspace, private, public, options, encoding=encoding, progress=progress)

@@ -257,6 +257,7 @@ def _estimator(
         "l2": options.l2,
         "row_norm": row_norm,
         "released": options.released,
+        "adaptive_requests": options.adaptive_requests,
     }
     if options.task == "classification":
         return CertifiedClassifier(**shared, classes=options.classes)

@@ -16,7 +16,7 @@ class Options:
     Args:
         id, label: Names of columns. The public table need not have ids.
         epsilon, delta: Of every certificate; delta None takes 1e-5 or 1/(10 n), whichever is less.
-        strategy, observer, l2, released: As for `CertifiedClassifier`.
+        strategy, observer, l2, released, adaptive_requests: As for `CertifiedClassifier`.
         row_norm: B; None takes it from the public records, or 2 without any.
         classes: All labels; None takes those of the public records.
         drop: Columns to leave out.
@@ -37,6 +37,7 @@ class Options:
     task: Literal["classification", "regression"] = "classification"
     target_norm: float | None = None
     released: bool = True
+    adaptive_requests: bool = False
 
     @classmethod
     def of(cls, document: str) -> "Options":
