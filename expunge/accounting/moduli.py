@@ -20,10 +20,12 @@ the last rounding: 1 - c from a rounded c loses everything at 10^12 steps.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
 
 from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.decimals import decimal
 from expunge.accounting.history import History, Phase
 from expunge.accounting.refusal import InvalidInput, Refused
 
@@ -43,18 +45,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A Lipschitz constant c with 1 - c and log c, each rounded once."""
+    """A Lipschitz constant c with 1 - c and log c, each rounded once, and to 57 digits."""
 
     c: float
     gap: float  # 1 - c
     log: float
+    wide: Decimal
+    wide_gap: Decimal
 
     @classmethod
     def exactly(cls, c: Fraction) -> "Contraction":
         gap = float(1 - c)
         if c == 0:
-            return cls(0.0, 1.0, -math.inf)
-        return cls(float(c), gap, math.log1p(-gap) if gap < 0.5 else math.log(float(c)))
+            log = -math.inf
+        else:
+            log = math.log1p(-gap) if gap < 0.5 else math.log(float(c))
+        return cls(float(c), gap, log, decimal(c), decimal(1 - c))
 
     @classmethod
     def of(cls, c: float) -> "Contraction":

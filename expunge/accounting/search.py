@@ -1,6 +1,8 @@
 """Searches over whole numbers."""
 
 from collections.abc import Callable
+from decimal import Decimal
+from typing import TypeVar
 
 from expunge.accounting.refusal import Refused
 
@@ -35,7 +37,10 @@ def least_where(holds: Callable[[int], bool], otherwise: str) -> int:
     return low + 1 + first_where(lambda n: holds(low + 1 + n), high - low - 1)
 
 
-def least_of_valley(value: Callable[[int], float], most: int) -> tuple[float, int]:
+Value = TypeVar("Value", float, Decimal)
+
+
+def least_of_valley(value: Callable[[int], Value], most: int) -> tuple[Value, int]:
     """Least value on 0..most, and where, of a function that falls and then rises; ties go left."""
     low, high = 0, most
     while high - low > SCAN:

@@ -4,6 +4,7 @@ Numbers are dyadic, so that every expected value is a double and equality is exa
 """
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -164,9 +165,13 @@ def test_contraction_is_exact_where_one_minus_c_would_lose_everything() -> None:
     tiny = Assumptions(2.0**-50, 1.0, 1.0)
     (run,) = parts_of(tiny, phase(step_size=2.0**-30))
     assert isinstance(run, Run)
-    assert run.contraction == Contraction(1.0, 2.0**-80, math.log1p(-(2.0**-80)))
-    assert Contraction.exactly(Fraction(0)) == Contraction(0.0, 1.0, -math.inf)
-    assert Contraction.of(1.0) == Contraction(1.0, 0.0, 0.0)
+    c = run.contraction
+    assert (c.c, c.gap, c.log) == (1.0, 2.0**-80, math.log1p(-(2.0**-80)))
+    assert c.wide_gap == Decimal(2.0**-80)
+    assert abs(1 - c.wide - c.wide_gap) < Decimal("1e-57")
+    nothing, unit = Contraction.exactly(Fraction(0)), Contraction.of(1.0)
+    assert (nothing.c, nothing.gap, nothing.log, nothing.wide) == (0.0, 1.0, -math.inf, 0)
+    assert (unit.c, unit.gap, unit.log, unit.wide, unit.wide_gap) == (1.0, 0.0, 0.0, 1, 0)
     assert Contraction.of(1.25).gap == -0.25
     assert Contraction.of(0.125).log == math.log(0.125)
 

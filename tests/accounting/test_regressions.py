@@ -190,8 +190,8 @@ def test_one_batch_under_a_cap_is_full_batch():
 
 
 def test_a_start_outside_the_ball_enters_it_at_the_first_step():
-    inside = pull([run(9, 0.5, 0.0, 1.0)], initial_distance=0.5).mu
-    outside = pull([run(10, 0.5, 0.0, 1.0)], initial_distance=2.0, diameter=0.5).mu
+    inside = pull([run(9, 0.5, 0.0, 1.0)], initial_distance=0.5)
+    outside = pull([run(10, 0.5, 0.0, 1.0)], initial_distance=2.0, diameter=0.5)
     assert outside == pytest.approx(inside, rel=1e-9)
     loss = Assumptions(0.2, 1.0, 1.0, radius=0.5, initial_distance=1.3)
     history = History((Phase(9, 1.0, 1.0, 10),))
@@ -200,7 +200,7 @@ def test_a_start_outside_the_ball_enters_it_at_the_first_step():
 
 
 def test_a_trailing_step_onto_one_point_erases_everything():
-    assert pull([run(3, 0.9, 0.5, 0.5), run(1, 0.0, 0.0, 0.0)]).mu == 0.0
+    assert pull([run(3, 0.9, 0.5, 0.5), run(1, 0.0, 0.0, 0.0)]) == 0.0
 
 
 def test_the_first_step_gets_no_compact_constant():
