@@ -195,9 +195,7 @@ def _phase_parts(
         ) from error
 
 
-def _steps_of(
-    assumptions: Assumptions, history: History, phase: Phase, parted: bool
-) -> list[Part]:
+def _steps_of(assumptions: Assumptions, history: History, phase: Phase, parted: bool) -> list[Part]:
     if phase.poisson is not None:
         shares = [
             _Share(Fraction(f), Fraction(phase.poisson.rate) * history.divisor, retained=b)

@@ -277,9 +277,7 @@ def _started_at(minorant: Minorant, distance: Decimal) -> Decimal:
     return minorant.energy if minorant else ZERO
 
 
-def _least_capped(
-    minorant: Minorant, piece: Piece, start: Decimal, diameter: Decimal
-) -> Decimal:
+def _least_capped(minorant: Minorant, piece: Piece, start: Decimal, diameter: Decimal) -> Decimal:
     """Least mu^2 over the starting points inside this piece where the cap binds."""
     if isinstance(piece, Middle):
         return INFINITE
