@@ -61,9 +61,8 @@ class Contraction:
     def exactly(cls, c: Fraction) -> "Contraction":
         gap = float(1 - c)
         if c == 0:
-            log = -math.inf
-        else:
-            log = math.log1p(-gap) if gap < 0.5 else math.log(float(c))
+            return cls(0.0, 1.0, -math.inf, decimal(c), decimal(1 - c))
+        log = math.log1p(-gap) if gap < 0.5 else math.log(float(c))
         return cls(float(c), gap, log, decimal(c), decimal(1 - c))
 
     @classmethod

@@ -194,7 +194,7 @@ def test_a_cyclic_partition_is_whole_epochs_and_a_rest() -> None:
 
 
 def test_batches_divide_by_their_own_size_under_either_normaliser() -> None:
-    unequal = phase(steps=2, batches=(8, 8), batch_size=(32, 64))
+    unequal = phase(steps=2, samples=96, batches=(8, 8), batch_size=(32, 64))
     (cycle,) = parts_of(STRONG, unequal)
     assert isinstance(cycle, Cycle)
     assert [run.shift for run in cycle.runs] == [2 * 2.0 * 0.5 * 8 / 32, 2 * 2.0 * 0.5 * 8 / 64]
@@ -204,7 +204,7 @@ def test_batches_divide_by_their_own_size_under_either_normaliser() -> None:
 
 
 def test_a_phase_shorter_than_an_epoch_has_no_cycle() -> None:
-    parts = parts_of(STRONG, phase(steps=2, batches=(8, 0, 8), batch_size=32))
+    parts = parts_of(STRONG, phase(steps=2, samples=96, batches=(8, 0, 8), batch_size=32))
     assert all(isinstance(part, Run) for part in parts)
     assert sum(total_steps(part) for part in parts) == 2
 

@@ -14,6 +14,7 @@ way and the rest the other way; then it improves one group after another.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from expunge.accounting.moduli import Run
 from expunge.accounting.search import least_of_valley
@@ -140,7 +141,7 @@ def _grouped(runs: Sequence[Run]) -> list[list[Run]]:
     """At most 64 groups of consecutive runs, of nearly equal length."""
     count = min(len(runs), MOST_GROUPS)
     ends = [round(len(runs) * i / count) for i in range(count + 1)]
-    return [list(runs[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+    return [list(runs[a:b]) for a, b in pairwise(ends)]
 
 
 def _cut(group: Sequence[Run], interval: Interval) -> Iterator[Run]:
