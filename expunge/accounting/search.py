@@ -13,8 +13,14 @@ MOST = 2**50
 
 
 def first_where(holds: Callable[[int], bool], most: int) -> int:
-    """Smallest n in 0..most at which a monotone condition holds, else `most`."""
-    low, high = 0, most
+    """Smallest n in 0..most at which a monotone condition holds, else `most`.
+
+    Doubling strides before bisection: where n is small, nothing far above it is looked at.
+    """
+    low, stride = 0, 1
+    while low + stride <= most and not holds(low + stride - 1):
+        low, stride = low + stride, 2 * stride
+    high = min(low + stride - 1, most)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
