@@ -43,7 +43,7 @@ def least_over_pieces(
     starts = [(search.value(start), start) for start in search.first_starts()]
     try:
         starts += [(search.spend(start), start) for start in search.turning_starts()]
-        for _, start in sorted(starts)[:MOST_DESCENTS]:
+        for _, start in sorted(set(starts))[:MOST_DESCENTS]:
             search.descend(start)
     except _SpentError:
         pass
@@ -56,6 +56,8 @@ class _SpentError(Exception):
 
 @dataclass
 class _Search:
+    """What has been tried, what it gave, and how many more runs may be pulled."""
+
     groups: list[list[Run]]
     mu: Callable[[Sequence[Run]], float]
     left: int
