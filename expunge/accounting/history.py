@@ -50,7 +50,8 @@ class Phase:
         released: Whether the observer also sees this phase's last model.
         rounding: Bound on one step's arithmetic error in Euclidean norm (THEORY 2.8).
         batches: Forgotten records in each batch of a fixed cyclic partition.
-        batch_size: Size of every batch, or one for each.
+        batch_size: Size of every batch, or one for each; `History` holds them against
+            `samples` and the normaliser.
         poisson: Realised Poisson batches, one pair of counts for each step.
     """
 
@@ -109,9 +110,14 @@ class Phase:
             raise InvalidInput(
                 "poisson.counts", f"{len(poisson.counts)} pairs for {self.steps} steps"
             )
+        there = (self.samples - self.forgotten, self.forgotten)
         for k, (retained, forgotten) in enumerate(poisson.counts):
-            if forgotten > self.forgotten or retained > self.samples - self.forgotten:
+            if retained > there[0] or forgotten > there[1]:
                 raise InvalidInput(f"poisson.counts[{k}]", "more records than the phase has")
+            if poisson.rate == 1 and (retained, forgotten) != there:
+                raise InvalidInput(
+                    f"poisson.counts[{k}]", f"at rate 1 every record is drawn, so it is {there}"
+                )
 
     @property
     def noise_std(self) -> float:
@@ -128,6 +134,13 @@ class Phase:
 @dataclass(frozen=True)
 class History:
     """Phases in order, and what the summed gradient is divided by.
+
+    The sizes of a cyclic phase's batches divide its gradients, so that a size above what the
+    batch can hold would hide what is forgotten in it. Under `mean` the batches partition the
+    phase's records: their sizes sum to `samples`. Under `fixed` they are the sizes of the
+    original partition, which deletions leave as they are, with 1 for a batch that is empty:
+    without the batches of size 1 that hold nothing forgotten they sum to at most
+    `normaliser_count`, and all of them hold at least the phase's `samples` (THEORY 2.5, 2.6).
 
     Args:
         phases: At least one.
@@ -146,12 +159,25 @@ class History:
         if self.normaliser not in ("mean", "fixed"):
             raise InvalidInput("normaliser", "must be mean or fixed")
         if self.normaliser == "mean":
-            if self.normaliser_count is not None:
-                raise InvalidInput("normaliser_count", "only with the fixed normaliser")
-            for i, phase in enumerate(self.phases):
-                if phase.poisson is not None:
-                    raise InvalidInput(f"phases[{i}].poisson", "only with the fixed normaliser")
-            return
+            self._check_means()
+        else:
+            self._check_fixed()
+
+    def _check_means(self) -> None:
+        if self.normaliser_count is not None:
+            raise InvalidInput("normaliser_count", "only with the fixed normaliser")
+        for i, phase in enumerate(self.phases):
+            if phase.poisson is not None:
+                raise InvalidInput(f"phases[{i}].poisson", "only with the fixed normaliser")
+            held = sum(phase.batch_sizes)
+            if phase.batches is not None and held != phase.samples:
+                raise InvalidInput(
+                    f"phases[{i}].batch_size",
+                    f"the batches hold {held} records, but samples is {phase.samples}; "
+                    "give each batch its own size",
+                )
+
+    def _check_fixed(self) -> None:
         if self.normaliser_count is None:
             object.__setattr__(self, "normaliser_count", self.phases[0].samples)
         _check_count("normaliser_count", self.normaliser_count, least=1)
@@ -161,6 +187,23 @@ class History:
                     f"phases[{i}].samples",
                     f"{phase.samples} above the fixed normaliser's count {self.divisor}",
                 )
+            if phase.batches is not None:
+                self._check_fixed_sizes(i, phase, phase.batches)
+
+    def _check_fixed_sizes(self, i: int, phase: Phase, batches: Sequence[int]) -> None:
+        sizes = phase.batch_sizes
+        held = sum(b for b, f in zip(sizes, batches, strict=True) if b > 1 or f)
+        if held > self.divisor:
+            raise InvalidInput(
+                f"phases[{i}].batch_size",
+                f"the batches hold {held} records, above the fixed normaliser's count "
+                f"{self.divisor}; give each batch its own size",
+            )
+        if sum(sizes) < phase.samples:
+            raise InvalidInput(
+                f"phases[{i}].batch_size",
+                f"the batches hold {sum(sizes)} records, but samples is {phase.samples}",
+            )
 
     @property
     def divisor(self) -> int:

@@ -20,19 +20,23 @@ the last rounding: 1 - c from a rounded c loses everything at 10^12 steps.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
 
 from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.decimals import decimal
 from expunge.accounting.history import History, Phase
 from expunge.accounting.refusal import InvalidInput, Refused
 
 __all__ = [
+    "LEAST_NORMAL",
     "Contraction",
     "Cycle",
     "Part",
     "Run",
     "check_step_sizes",
+    "every_step",
     "moduli",
     "resized",
     "smooth_parts",
@@ -40,21 +44,26 @@ __all__ = [
     "total_steps",
 ]
 
+LEAST_NORMAL = 2.0**-1022  # doubles below it have fewer than 53 bits, or vanish
+
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A Lipschitz constant c with 1 - c and log c, each rounded once."""
+    """A Lipschitz constant c with 1 - c and log c, each rounded once, and to 57 digits."""
 
     c: float
     gap: float  # 1 - c
     log: float
+    wide: Decimal
+    wide_gap: Decimal
 
     @classmethod
     def exactly(cls, c: Fraction) -> "Contraction":
         gap = float(1 - c)
         if c == 0:
-            return cls(0.0, 1.0, -math.inf)
-        return cls(float(c), gap, math.log1p(-gap) if gap < 0.5 else math.log(float(c)))
+            return cls(0.0, 1.0, -math.inf, decimal(c), decimal(1 - c))
+        log = math.log1p(-gap) if gap < 0.5 else math.log(float(c))
+        return cls(float(c), gap, log, decimal(c), decimal(1 - c))
 
     @classmethod
     def of(cls, c: float) -> "Contraction":
@@ -111,26 +120,49 @@ def check_step_sizes(assumptions: Assumptions, history: History) -> None:
 
 
 def moduli(assumptions: Assumptions, history: History) -> list[list[Part]]:
-    """Moduli of every step, one list for each stretch between releases."""
+    """Moduli of every step that counts, one list for each stretch between releases.
+
+    Noiseless phases on equal data at the end of a stretch are one function of both chains,
+    clipping and rounding included: post-processing, left out before anything is pooled.
+    They have no modulus (c, 0) that would erase a distance, even where c is 0: clipped or
+    rounded gradients still depend on where the chain is (THEORY 7). A phase that provably
+    maps everything to one point is kept: it does erase what came before.
+    """
     check_step_sizes(assumptions, history)
     stretches: list[list[Part]] = []
-    begun = assumptions.initial_distance > 0  # whether the chains may have parted by now
+    parted = assumptions.initial_distance > 0  # whether the chains may differ by now
     for stretch in _stretches(history):
-        noisy = [i for i, phase in enumerate(stretch) if phase.sigma > 0]
-        last_noisy = noisy[-1] if noisy else -1
         parts: list[Part] = []
+        counted = _counted(stretch)
         for i, phase in enumerate(stretch):
-            begun = begun or phase.forgotten > 0
-            # The same function of an equal past, rounding included: post-processing.
-            common = not begun or (i > last_noisy and phase.forgotten == 0)
-            try:
-                parts += _phase_parts(assumptions, history, phase, common=common)
-            except OverflowError as error:
-                raise InvalidInput(
-                    "phases", "step sizes times constants leave the range of floating point"
-                ) from error
+            parted = parted or phase.forgotten > 0
+            steps = _phase_parts(assumptions, history, phase, parted=parted)
+            if i < counted or any(map(_maps_to_one_point, steps)):
+                parts += steps
         stretches.append(parts)
     return stretches
+
+
+def every_step(assumptions: Assumptions, history: History) -> list[Part]:
+    """The steps of all phases, post-processing included: what happens, not what it costs."""
+    return [
+        part
+        for phase in history.phases
+        for part in _phase_parts(assumptions, history, phase, parted=True)
+    ]
+
+
+def _counted(stretch: Sequence[Phase]) -> int:
+    """How many phases there are up to the last one with noise or forgotten records."""
+    counts = [_noise_std(phase) > 0 or phase.forgotten > 0 for phase in stretch]
+    return max((i + 1 for i, count in enumerate(counts) if count), default=0)
+
+
+def _maps_to_one_point(part: Part) -> bool:
+    """Whether c = 0 and s = 0 hold although the chains may differ before the step."""
+    runs = (part,) if isinstance(part, Run) else part.runs
+    lines = [run if run.smooth is None else run.smooth for run in runs]
+    return any(line.contraction.c == 0 and line.shift == 0 for line in lines)
 
 
 def _stretches(history: History) -> list[list[Phase]]:
@@ -143,19 +175,36 @@ def _stretches(history: History) -> list[list[Phase]]:
 
 
 def _phase_parts(
-    assumptions: Assumptions, history: History, phase: Phase, *, common: bool
+    assumptions: Assumptions, history: History, phase: Phase, *, parted: bool
 ) -> list[Part]:
-    """Args: common: the step is one and the same function in both chains."""
+    """The steps of one phase.
+
+    Args:
+        parted: Whether the chains may differ before them. If not, a step on equal data is
+            one function of one point, and nothing but forgotten records tells them apart.
+
+    Raises:
+        InvalidInput: step sizes times constants overflow.
+    """
+    try:
+        return _steps_of(assumptions, history, phase, parted)
+    except OverflowError as error:
+        raise InvalidInput(
+            "phases", "step sizes times constants leave the range of floating point"
+        ) from error
+
+
+def _steps_of(assumptions: Assumptions, history: History, phase: Phase, parted: bool) -> list[Part]:
     if phase.poisson is not None:
         shares = [
             _Share(Fraction(f), Fraction(phase.poisson.rate) * history.divisor, retained=b)
             for b, f in phase.poisson.counts
         ]
-        return [*_runs(assumptions, history, phase, shares, common)]
+        return [*_runs(assumptions, history, phase, shares, parted)]
     if phase.batches is None:
         divisor = history.divisor if history.normaliser == "fixed" else phase.samples
         share = _Share(Fraction(phase.forgotten), Fraction(divisor))
-        return [_run(assumptions, history, phase, share, phase.steps, common)]
+        return [_run(assumptions, history, phase, share, phase.steps, parted)]
     shares = [
         _Share(Fraction(f), Fraction(b))
         for f, b in zip(phase.batches, phase.batch_sizes, strict=True)
@@ -163,8 +212,8 @@ def _phase_parts(
     repeats, rest = divmod(phase.steps, len(shares))
     parts: list[Part] = []
     if repeats:
-        parts.append(Cycle(tuple(_runs(assumptions, history, phase, shares, common)), repeats))
-    return parts + list(_runs(assumptions, history, phase, shares[:rest], common))
+        parts.append(Cycle(tuple(_runs(assumptions, history, phase, shares, parted)), repeats))
+    return parts + list(_runs(assumptions, history, phase, shares[:rest], parted))
 
 
 @dataclass(frozen=True)
@@ -177,10 +226,10 @@ class _Share:
 
 
 def _runs(
-    assumptions: Assumptions, history: History, phase: Phase, shares: list[_Share], common: bool
+    assumptions: Assumptions, history: History, phase: Phase, shares: list[_Share], parted: bool
 ) -> list[Run]:
     return [
-        _run(assumptions, history, phase, share, len(list(same)), common)
+        _run(assumptions, history, phase, share, len(list(same)), parted)
         for share, same in groupby(shares)
     ]
 
@@ -191,7 +240,7 @@ def _run(
     phase: Phase,
     share: _Share,
     steps: int,
-    common: bool,
+    parted: bool,
 ) -> Run:
     eta = Fraction(phase.step_size)
     sides = 1 if history.normaliser == "fixed" else 2
@@ -209,16 +258,26 @@ def _run(
     run = Run(
         steps,
         _lipschitz_factor(assumptions, eta, load, share.retained is not None) if smooth else ridge,
-        float(steepest * fraction),
-        phase.noise_std,
+        _float_above(steepest * fraction),
+        _noise_std(phase),
         differs=share.forgotten > 0,
         image_radius=_image_radius(assumptions, eta, steepest * rows),
     )
     if assumptions.clip is None:
-        return _with_rounding(run, phase, common)
-    shift = 0.0 if common else float(2 * eta * steepest * rows)
-    clipped = _with_rounding(replace(run, contraction=ridge, shift=shift), phase, common)
-    return replace(clipped, smooth=_with_rounding(run, phase, common) if smooth else None)
+        return _with_rounding(run, phase, parted)
+    shift = _float_above(2 * eta * steepest * rows) if parted else 0.0
+    clipped = _with_rounding(replace(run, contraction=ridge, shift=shift), phase, parted)
+    return replace(clipped, smooth=_with_rounding(run, phase, parted) if smooth else None)
+
+
+def _float_above(exact: Fraction) -> float:
+    """The nearest double; the least normal one for what would vanish or lose its digits."""
+    return max(float(exact), LEAST_NORMAL) if exact else 0.0
+
+
+def _noise_std(phase: Phase) -> float:
+    """The noise that counts: none where a double cannot hold it to full precision."""
+    return phase.noise_std if phase.noise_std >= LEAST_NORMAL else 0.0
 
 
 def _lipschitz_factor(
@@ -240,12 +299,12 @@ def _image_radius(assumptions: Assumptions, eta: Fraction, gradient: Fraction) -
     if assumptions.radius is None:
         return math.inf
     ridge = abs(1 - eta * Fraction(assumptions.weight_decay))
-    return float(ridge * Fraction(assumptions.radius) + eta * gradient)
+    return _float_above(ridge * Fraction(assumptions.radius) + eta * gradient)
 
 
-def _with_rounding(run: Run, phase: Phase, common: bool) -> Run:
+def _with_rounding(run: Run, phase: Phase, parted: bool) -> Run:
     """THEORY 2.8: s <- s + 2 max(1, c) u wherever the two chains may already differ."""
-    if common or not phase.rounding:
+    if not (parted and phase.rounding):
         return run
     return replace(run, shift=run.shift + 2 * max(1.0, run.contraction.c) * phase.rounding)
 

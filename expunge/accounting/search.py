@@ -1,6 +1,8 @@
 """Searches over whole numbers."""
 
 from collections.abc import Callable
+from decimal import Decimal
+from typing import TypeVar
 
 from expunge.accounting.refusal import Refused
 
@@ -11,8 +13,14 @@ MOST = 2**50
 
 
 def first_where(holds: Callable[[int], bool], most: int) -> int:
-    """Smallest n in 0..most at which a monotone condition holds, else `most`."""
-    low, high = 0, most
+    """Smallest n in 0..most at which a monotone condition holds, else `most`.
+
+    Doubling strides before bisection: where n is small, nothing far above it is looked at.
+    """
+    low, stride = 0, 1
+    while low + stride <= most and not holds(low + stride - 1):
+        low, stride = low + stride, 2 * stride
+    high = min(low + stride - 1, most)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
@@ -35,7 +43,10 @@ def least_where(holds: Callable[[int], bool], otherwise: str) -> int:
     return low + 1 + first_where(lambda n: holds(low + 1 + n), high - low - 1)
 
 
-def least_of_valley(value: Callable[[int], float], most: int) -> tuple[float, int]:
+Value = TypeVar("Value", float, Decimal)
+
+
+def least_of_valley(value: Callable[[int], Value], most: int) -> tuple[Value, int]:
     """Least value on 0..most, and where, of a function that falls and then rises; ties go left."""
     low, high = 0, most
     while high - low > SCAN:

@@ -15,7 +15,7 @@ from expunge.accounting.bounds.shift import bound as shift_bound
 from expunge.accounting.calibration import EpsilonDelta, Setting
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
-from expunge.accounting.moduli import Run, moduli
+from expunge.accounting.moduli import Run, every_step
 from expunge.accounting.refusal import InvalidInput, Refused
 
 __all__ = ["WARM_PASSES", "Strategy", "priced"]
@@ -162,13 +162,12 @@ def _exposes_the_base_model(setting: Setting) -> str | None:
 def _left_noise(setting: Setting, history: History) -> float | None:
     """Noise std left after the last step in a direction that contracts by c."""
     variance = 0.0
-    for parts in moduli(setting.assumptions, history):
-        for part in parts:
-            assert isinstance(part, Run)
-            c = part.contraction
-            if 2 * part.steps * c.log > 600:
-                return None  # expanding: the noise is bounded by the projection only
-            gap = c.gap * (1 + c.c)
-            grown = -math.expm1(2 * part.steps * c.log) / gap if gap else float(part.steps)
-            variance = variance * math.exp(2 * part.steps * c.log) + part.noise_std**2 * grown
+    for part in every_step(setting.assumptions, history):
+        assert isinstance(part, Run)
+        c = part.contraction
+        if 2 * part.steps * c.log > 600:
+            return None  # expanding: the noise is bounded by the projection only
+        gap = c.gap * (1 + c.c)
+        grown = -math.expm1(2 * part.steps * c.log) / gap if gap else float(part.steps)
+        variance = variance * math.exp(2 * part.steps * c.log) + part.noise_std**2 * grown
     return math.sqrt(variance)

@@ -174,6 +174,53 @@ def test_no_phase_may_outgrow_the_fixed_normaliser() -> None:
     assert History((PHASE, grown), "mean").largest_samples == 101
 
 
+@pytest.mark.parametrize("size", [10**6, 51, 49, (50, 51), (100, 100), (5, 94)])
+def test_under_the_mean_the_batches_partition_the_phases_records(size: Any) -> None:
+    """A size above what a batch can hold would hide what is forgotten in it."""
+    batched = replace(PHASE, batches=(5, 0), batch_size=size)
+    assert blamed(History, (PHASE, batched)) == "phases[1].batch_size"
+    assert blamed(History, (batched,)) == "phases[0].batch_size"
+
+
+def test_under_the_mean_sizes_that_sum_to_the_samples_are_accepted() -> None:
+    for size in (50, (5, 95), (99, 1)):
+        History((replace(PHASE, batches=(5, 0), batch_size=size),))
+
+
+@pytest.mark.parametrize(
+    ("batches", "size"),
+    [((5, 0), 10**6), ((5, 0), 51), ((5, 0), (50, 51)), ((4, 1), (100, 1)), ((5, 0), (99, 2))],
+)
+def test_under_the_fixed_normaliser_the_batches_hold_no_more_than_its_count(
+    batches: tuple[int, ...], size: Any
+) -> None:
+    batched = replace(PHASE, batches=batches, batch_size=size)
+    assert blamed(History, (batched,), "fixed") == "phases[0].batch_size"
+    History((batched,), "fixed", sum(batched.batch_sizes))
+
+
+def test_under_the_fixed_normaliser_sizes_outlive_deletions_and_empty_batches_count_as_one() -> (
+    None
+):
+    """The original partition's sizes stay while `samples` shrinks (THEORY 2.5)."""
+    learn = replace(PHASE, batches=(5, 0, 0, 0), batch_size=(60, 40, 1, 1))
+    later = replace(learn, samples=95, forgotten=0, batches=(0, 0, 0, 0))
+    assert History((learn, later), "fixed").divisor == 100
+    counted = replace(learn, batches=(4, 0, 1, 0))  # a batch that forgets a record is not empty
+    assert blamed(History, (counted,), "fixed") == "phases[0].batch_size"
+
+
+def test_under_the_fixed_normaliser_the_batches_hold_all_the_samples() -> None:
+    """Otherwise a batch's weights sum to more than 1, and c and the clipped s are too small."""
+    batched = replace(PHASE, batches=(5, 0), batch_size=(50, 49))
+    assert blamed(History, (batched,), "fixed") == "phases[0].batch_size"
+
+
+def test_at_rate_one_every_record_is_drawn() -> None:
+    unseen = Poisson(1.0, ((95, 5),) * 9 + ((95, 0),))
+    assert blamed(replace, PHASE, poisson=unseen) == "poisson.counts[9]"
+
+
 def test_poisson_batches_need_the_fixed_normaliser() -> None:
     drawn = replace(PHASE, poisson=Poisson(0.5, ((1, 0),) * 10))
     assert blamed(History, (PHASE, drawn)) == "phases[1].poisson"

@@ -4,6 +4,8 @@ Numbers are dyadic, so that every expected value is a double and equality is exa
 """
 
 import math
+from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +18,7 @@ from expunge.accounting.moduli import (
     Part,
     Run,
     check_step_sizes,
+    every_step,
     moduli,
     resized,
     smooth_parts,
@@ -164,9 +167,13 @@ def test_contraction_is_exact_where_one_minus_c_would_lose_everything() -> None:
     tiny = Assumptions(2.0**-50, 1.0, 1.0)
     (run,) = parts_of(tiny, phase(step_size=2.0**-30))
     assert isinstance(run, Run)
-    assert run.contraction == Contraction(1.0, 2.0**-80, math.log1p(-(2.0**-80)))
-    assert Contraction.exactly(Fraction(0)) == Contraction(0.0, 1.0, -math.inf)
-    assert Contraction.of(1.0) == Contraction(1.0, 0.0, 0.0)
+    c = run.contraction
+    assert (c.c, c.gap, c.log) == (1.0, 2.0**-80, math.log1p(-(2.0**-80)))
+    assert c.wide_gap == Decimal(2.0**-80)
+    assert abs(1 - Fraction(c.wide) - Fraction(1, 2**80)) < Fraction(1, 10**56)
+    nothing, unit = Contraction.exactly(Fraction(0)), Contraction.of(1.0)
+    assert (nothing.c, nothing.gap, nothing.log, nothing.wide) == (0.0, 1.0, -math.inf, 0)
+    assert (unit.c, unit.gap, unit.log, unit.wide, unit.wide_gap) == (1.0, 0.0, 0.0, 1, 0)
     assert Contraction.of(1.25).gap == -0.25
     assert Contraction.of(0.125).log == math.log(0.125)
 
@@ -187,7 +194,7 @@ def test_a_cyclic_partition_is_whole_epochs_and_a_rest() -> None:
 
 
 def test_batches_divide_by_their_own_size_under_either_normaliser() -> None:
-    unequal = phase(steps=2, batches=(8, 8), batch_size=(32, 64))
+    unequal = phase(steps=2, samples=96, batches=(8, 8), batch_size=(32, 64))
     (cycle,) = parts_of(STRONG, unequal)
     assert isinstance(cycle, Cycle)
     assert [run.shift for run in cycle.runs] == [2 * 2.0 * 0.5 * 8 / 32, 2 * 2.0 * 0.5 * 8 / 64]
@@ -197,7 +204,7 @@ def test_batches_divide_by_their_own_size_under_either_normaliser() -> None:
 
 
 def test_a_phase_shorter_than_an_epoch_has_no_cycle() -> None:
-    parts = parts_of(STRONG, phase(steps=2, batches=(8, 0, 8), batch_size=32))
+    parts = parts_of(STRONG, phase(steps=2, samples=96, batches=(8, 0, 8), batch_size=32))
     assert all(isinstance(part, Run) for part in parts)
     assert sum(total_steps(part) for part in parts) == 2
 
@@ -259,15 +266,75 @@ def test_parted_starts_make_clipped_gradients_and_rounding_count_at_once() -> No
 
 def test_rounding_is_charged_from_the_first_forgotten_record_to_the_last_noise() -> None:
     """THEORY 2.8: s + 2 max(1, c) u, and nothing on trailing noiseless steps."""
-    before, learn, unlearn, polish = parts_of(
+    parts = parts_of(
         STRONG,
         phase(forgotten=0, rounding=0.125),
         phase(rounding=0.125),
         phase(forgotten=0, samples=112, rounding=0.125),
         phase(forgotten=0, samples=112, sigma=0.0, rounding=0.125),
     )
-    shifts = [part.shift for part in (before, learn, unlearn, polish) if isinstance(part, Run)]
-    assert shifts == [0.0, 0.25 + 2 * 0.125, 2 * 0.125, 0.0]
+    shifts = [part.shift for part in parts if isinstance(part, Run)]
+    assert shifts == [0.0, 0.25 + 2 * 0.125, 2 * 0.125]
+
+
+# ---- post-processing --------------------------------------------------------------------------
+
+ONE_POINT = Assumptions(1.0, 1.0, 2.0)  # at step size 1 every gradient step ends in one point
+
+
+@pytest.mark.parametrize("loss", [STRONG, CONVEX, NONCONVEX, CLIPPED, CLIPPED_SMOOTH])
+@pytest.mark.parametrize("rounding", [0.0, 0.125])
+def test_noiseless_phases_on_equal_data_at_the_end_are_left_out(
+    loss: Assumptions, rounding: float
+) -> None:
+    kept = (phase(), phase(forgotten=0))
+    polish = phase(forgotten=0, sigma=0.0, rounding=rounding, step_size=0.25)
+    assert parts_of(loss, *kept, polish, polish) == parts_of(loss, *kept)
+    assert len(parts_of(loss, phase(), polish, phase(forgotten=0))) == 3  # not at the end
+    first, second = moduli(loss, History((*kept, replace(polish, released=True), polish)))
+    assert (len(first), len(second)) == (2, 0)
+    assert len(every_step(loss, History((*kept, polish, polish)))) == 4
+
+
+def test_a_noiseless_clipped_phase_before_later_noise_keeps_its_shift() -> None:
+    """Its factor |1 - eta lam| is 0, but clipped gradients depend on where the chain is."""
+    _, middle, _ = parts_of(
+        CLIPPED, phase(), phase(forgotten=0, sigma=0.0, step_size=4.0), phase(forgotten=0)
+    )
+    assert isinstance(middle, Run)
+    assert (middle.contraction.c, middle.shift) == (0.0, 2 * 4.0 * 2.0)
+
+
+def test_noiseless_phases_before_a_later_request_are_not_left_out() -> None:
+    quiet = phase(forgotten=0, sigma=0.0)
+    assert len(parts_of(CLIPPED, phase(), quiet, phase(sigma=0.0))) == 3
+
+
+def test_only_a_phase_that_maps_to_one_point_is_kept_at_the_end() -> None:
+    last = phase(forgotten=0, sigma=0.0, step_size=1.0)
+    (_, kept) = parts_of(ONE_POINT, phase(), last)
+    assert isinstance(kept, Run)
+    assert (kept.contraction.c, kept.shift, kept.noise_std) == (0.0, 0.0, 0.0)
+    linear = Assumptions(smoothness=1.0, clip=2.0, weight_decay=1.0)  # L - lam = 0
+    assert len(parts_of(linear, phase(), last)) == 2
+    for loss, ending in (
+        (ONE_POINT, replace(last, rounding=0.125)),
+        (ONE_POINT, replace(last, step_size=0.5)),
+        (Assumptions(clip=2.0, weight_decay=1.0), last),
+        (Assumptions(smoothness=2.0, clip=2.0, weight_decay=1.0), last),
+    ):
+        assert len(parts_of(loss, phase(), ending)) == 1
+
+
+def test_products_below_the_least_double_are_not_taken_for_nothing() -> None:
+    """s = 2 M eta n_f/n is 2.5e-331 here; nu is 1.4e-305, then 1.4e-310."""
+    tiny = Assumptions(0.0, 1.0, 1e-300)
+    (learn,) = parts_of(tiny, phase(step_size=1e-30, sigma=1e-290))
+    assert isinstance(learn, Run)
+    assert learn.shift == 2.0**-1022
+    (noiseless,) = parts_of(tiny, phase(step_size=1e-30, sigma=1e-295))
+    assert isinstance(noiseless, Run)
+    assert noiseless.noise_std == 0.0
 
 
 def test_rounding_is_stretched_by_an_expanding_step() -> None:

@@ -1,6 +1,7 @@
 """Bugs that adversarial testing found before any release, each kept from coming back."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from mpmath import mp, mpf
@@ -190,8 +191,8 @@ def test_one_batch_under_a_cap_is_full_batch():
 
 
 def test_a_start_outside_the_ball_enters_it_at_the_first_step():
-    inside = pull([run(9, 0.5, 0.0, 1.0)], initial_distance=0.5).mu
-    outside = pull([run(10, 0.5, 0.0, 1.0)], initial_distance=2.0, diameter=0.5).mu
+    inside = pull([run(9, 0.5, 0.0, 1.0)], initial_distance=0.5)
+    outside = pull([run(10, 0.5, 0.0, 1.0)], initial_distance=2.0, diameter=0.5)
     assert outside == pytest.approx(inside, rel=1e-9)
     loss = Assumptions(0.2, 1.0, 1.0, radius=0.5, initial_distance=1.3)
     history = History((Phase(9, 1.0, 1.0, 10),))
@@ -200,7 +201,89 @@ def test_a_start_outside_the_ball_enters_it_at_the_first_step():
 
 
 def test_a_trailing_step_onto_one_point_erases_everything():
-    assert pull([run(3, 0.9, 0.5, 0.5), run(1, 0.0, 0.0, 0.0)]).mu == 0.0
+    assert pull([run(3, 0.9, 0.5, 0.5), run(1, 0.0, 0.0, 0.0)]) == 0.0
+
+
+CLIPPED = Assumptions(clip=1.0, weight_decay=0.5)
+ONE_POINT = Assumptions(1.0, 1.0, 1.0)  # at step size 1 every exact gradient step ends in a point
+NOISY = (Phase(20, 0.5, 0.3, 100, 10), Phase(5, 0.5, 0.3, 90))
+
+
+@pytest.mark.parametrize(
+    ("loss", "last"),
+    [
+        (CLIPPED, Phase(1, 2.0, 0.0, 90)),  # eta lam = 1
+        (CLIPPED, Phase(7, 2.0, 0.0, 90)),
+        (replace(CLIPPED, radius=3.0), Phase(1, 2.0, 0.0, 90)),
+        (replace(CLIPPED, smoothness=1.0), Phase(1, 2.0, 0.0, 90)),
+        (ONE_POINT, Phase(1, 1.0, 0.0, 90, rounding=1e-9)),
+        (replace(ONE_POINT, radius=3.0), Phase(1, 1.0, 0.0, 90, rounding=1e-9)),
+    ],
+)
+def test_a_last_noiseless_phase_with_factor_zero_is_post_processing_and_no_eraser(loss, last):
+    """mu = 0 was certified: clipped and rounded gradients still depend on where the chain is."""
+    with_it = account(loss, History((*NOISY, last)), delta=1e-5)
+    without = account(loss, History(NOISY), delta=1e-5)
+    assert with_it.bounds["shift"] == without.bounds["shift"]
+    assert with_it.epsilon is not None
+    assert with_it.epsilon >= without.bounds["shift"].epsilon * (1 - 1e-9) > 0.01
+    if loss.radius is not None:
+        assert with_it.bounds["contraction"].epsilon > 0.01
+
+
+def test_a_noiseless_phase_with_factor_zero_before_a_release_is_no_eraser_either():
+    quiet = Phase(1, 2.0, 0.0, 90)
+    release, later = replace(NOISY[1], released=True), Phase(3, 0.5, 0.3, 90)
+    expected = shift.bound(CLIPPED, History((NOISY[0], release, later))).mu
+    erased = History((*NOISY, replace(quiet, released=True), later))
+    assert shift.bound(CLIPPED, erased).mu == expected
+    ends_quietly = History((NOISY[0], release, replace(quiet, released=True), quiet))
+    alone = shift.bound(CLIPPED, History(NOISY)).mu
+    assert shift.bound(CLIPPED, ends_quietly).mu == pytest.approx(alone, rel=1e-14)
+
+
+def test_a_last_exact_step_onto_one_point_still_erases_everything():
+    erased = account(ONE_POINT, History((*NOISY, Phase(1, 1.0, 0.0, 90))), delta=1e-5)
+    assert erased.bounds["shift"].mu == 0.0
+    assert erased.bounds["iteration"].epsilon == 0.0
+
+
+def test_a_quadrillion_expanding_steps_that_contracting_ones_cancel_keep_their_mu():
+    """12.9 % below the truth by differences of logarithms: n log c is 8e14 and more on each side.
+
+    One noisy learning step, a noiseless product W of the factors, one noisy step of factor c:
+    mu = c W s/(nu sqrt(1 + (c W)^2)), where c = |1 - eta lam| + eta (L - lam).
+    """
+    grow, shrink = (1267018268529963, 2.651800915874611), (7461775469278653, 0.33825485196903193)
+    quiet = [Phase(n, eta, 0.0, 90) for n, eta in (grow, shrink)]
+    history = History((Phase(1, 0.1, 1.0, 100, 10), *quiet, Phase(1, 0.1, 1.0, 90)))
+    loss = Assumptions(smoothness=1.5, lipschitz=1.0, weight_decay=1.0)
+
+    def factor(eta: float) -> mpf:
+        return abs(1 - mpf(eta)) + mpf(eta) / 2
+
+    total = factor(0.1)
+    for n, eta in (grow, shrink):
+        total *= factor(eta) ** n
+    exact = total * mpf(0.1) / 5 / mp.sqrt(2 * mpf(0.1) * (1 + total**2))
+    judged = account(loss, history, delta=1e-5).bounds["shift"].mu
+    assert exact <= judged <= exact * (1 + mpf("1e-12"))
+    assert exact == pytest.approx(0.0333265665838299, rel=1e-13)
+
+
+def test_products_below_the_least_double_do_not_certify_nothing():
+    """s is 2e-325 a step and nu 1e-320 in exact numbers: 0 and a subnormal as doubles."""
+    loss = Assumptions(0.0, 1.0, 1e-200)
+    history = History((Phase(10**15, 1e-124, 1e-258, 100, 10), Phase(1, 1e-124, 1e-258, 90)))
+    assert account(loss, history, delta=1e-5).epsilon is None
+
+
+def test_batch_sizes_beyond_the_samples_do_not_certify_nothing():
+    """A batch size of 10^6 gave epsilon 0.0."""
+    sizes = replace(NOISY[0], batches=(10, 0), batch_size=10**6)
+    for normaliser in ("mean", "fixed"):
+        with pytest.raises(InvalidInput, match="batch_size"):
+            History((sizes, NOISY[1]), normaliser)
 
 
 def test_the_first_step_gets_no_compact_constant():

@@ -225,6 +225,14 @@ REFUSED: dict[str, tuple[str, list[Change]]] = {
         "phases[0].batches[1]",
         [phase(0, batches=[0, 300], batch_size=[32800, 200])],
     ),
+    "sizes beyond the samples": (
+        "phases[0].batch_size",
+        [phase(0, batches=[0, 300], batch_size=10**6)],
+    ),
+    "sizes beyond the fixed count": (
+        "phases[0].batch_size",
+        [top(normaliser="fixed"), phase(0, batches=[0, 300], batch_size=10**6)],
+    ),
     "unknown normaliser": ("normaliser", [top(normaliser="median")]),
     "samples above the count": (
         "phases[0].samples",
@@ -450,6 +458,25 @@ def test_realised_poisson_batches_and_cyclic_batches_are_accounted_for():
     assert "masked retraining" in cyclic["comparator"]
     assert poisson["best"] is not None
     assert cyclic["best"] is not None
+
+
+@pytest.mark.parametrize(
+    ("assumptions", "ending"),
+    [
+        (assume(clip=1.0, weight_decay=0.125), {"step_size": 8.0}),
+        (
+            assume(strong_convexity=0.25, smoothness=0.25),
+            {"step_size": 4.0, "rounding": 1e-9},
+        ),
+    ],
+)
+def test_a_last_noiseless_phase_with_factor_zero_changes_nothing(assumptions, ending):
+    """It was certified as mu = 0."""
+    last = {"steps": 1, "sigma": 0.0, "samples": 32700, "forgotten": 0, **ending}
+    without = judge(assumptions).document
+    with_it = judge(assumptions, lambda document: document["phases"].append(last)).document
+    assert with_it["bounds"]["shift"] == without["bounds"]["shift"]
+    assert with_it["bounds"]["shift"]["mu"] > 0
 
 
 def test_a_rounding_budget_costs_and_silences_the_reservation():

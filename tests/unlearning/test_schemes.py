@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from expunge.accounting import History, Phase
+from expunge.accounting import History, InvalidInput, Phase
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.moduli import Cycle, Run, moduli
 from expunge.losses import Logistic
@@ -74,10 +74,10 @@ def test_the_check_catches_a_scheme_that_divides_by_all_records():
     before, after = job([]), job([11, 12, 30, 59])
     phase = Cyclic(5, seed=2).record(Phase(STEPS, ETA, 1.0, ROWS), after, before.keep, 0)
     faulty = replace(phase, batch_size=(ROWS,) * 5)
-    shifts = [
-        run.shift
-        for run in steps(moduli(after.loss.assumptions(), History((faulty,), "fixed", ROWS))[0])
-    ]
+    with pytest.raises(InvalidInput, match="above the fixed normaliser's count"):
+        History((faulty,), "fixed", ROWS)
+    five_times = History((faulty,), "fixed", 5 * ROWS)  # the same divisors, but let through
+    shifts = [run.shift for run in steps(moduli(after.loss.assumptions(), five_times)[0])]
     theta = torch.randn(1, FEATURES, generator=torch.Generator().manual_seed(1)).double() * 3
     gaps = []
     for index in range(STEPS):

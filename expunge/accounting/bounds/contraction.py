@@ -21,7 +21,7 @@ from expunge.accounting.bounds.guarantee import HockeyStick
 from expunge.accounting.bounds.shift import gdp_of_stretch
 from expunge.accounting.conversions import gdp_log_delta
 from expunge.accounting.history import History
-from expunge.accounting.moduli import Part, Run, moduli, resized, split_trailing
+from expunge.accounting.moduli import LEAST_NORMAL, Part, Run, moduli, resized, split_trailing
 from expunge.accounting.refusal import Refused
 
 __all__ = ["bound", "contract"]
@@ -29,6 +29,7 @@ __all__ = ["bound", "contract"]
 MOST_STEPS = 2_000  # trailing steps that are contracted; earlier ones are left to the shift bound
 MOST_SHIFTS = 64  # of these, how many also ask the shift bound
 NEGLIGIBLE = -750.0  # log of a delta below anything that can be asked for
+ROUNDING = 1e-14  # of one step: a few ulps of what it adds to log delta, and of 1
 HOPELESS = 16.0  # Dm/nu beyond which a step contracts by less than 1e-15
 
 
@@ -73,6 +74,8 @@ def _log_delta(epsilon: float, steps: Sequence[_Step], end: float) -> float:
         log_delta = contract(log_delta, epsilon, step.diameter_in_noise)
         if log_delta < NEGLIGIBLE:
             break
+    if log_delta > -math.inf:
+        log_delta += ROUNDING * (len(steps) - log_delta)
     return min(log_delta, gdp_log_delta(end, epsilon)) if end < math.inf else log_delta
 
 
@@ -105,7 +108,9 @@ def _diameter(assumptions: Assumptions, run: Run, rounding: float) -> float:
     by_radius = 2 * run.image_radius
     if assumptions.clip is not None and run.smooth is None:
         return by_radius + 2 * rounding
-    return min(lipschitz.contraction.c * assumptions.diameter, by_radius) + 2 * rounding
+    c = lipschitz.contraction.c
+    by_contraction = max(c * assumptions.diameter, LEAST_NORMAL) if c else 0.0
+    return min(by_contraction, by_radius) + 2 * rounding
 
 
 def _take(runs: Sequence[Run], steps: int) -> list[Run]:

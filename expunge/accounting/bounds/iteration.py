@@ -28,5 +28,5 @@ def bound(assumptions: Assumptions, history: History) -> Renyi:
     distance = forward_distance(
         before, initial_distance=assumptions.initial_distance, diameter=assumptions.diameter
     )
-    mu = pull(trailing, initial_distance=distance).mu  # one chord: w Z / sqrt(V)
+    mu = pull(trailing, initial_distance=distance)  # one chord: w Z / sqrt(V)
     return Renyi.linear(mu**2 * (1 + 2e-12))

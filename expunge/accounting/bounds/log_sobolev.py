@@ -15,15 +15,26 @@ C is held at max(C, nu^2/(1-c^2)); unlearning telescopes to D c^(2K) C_T/C_{T+K}
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds.guarantee import Renyi
+from expunge.accounting.decimals import geometric, wide_range
 from expunge.accounting.history import History
-from expunge.accounting.moduli import Cycle, Part, Run, moduli, smooth_parts, total_steps
+from expunge.accounting.moduli import (
+    LEAST_NORMAL,
+    Cycle,
+    Part,
+    Run,
+    moduli,
+    smooth_parts,
+    total_steps,
+)
 from expunge.accounting.refusal import Refused
 
 __all__ = [
@@ -38,7 +49,7 @@ __all__ = [
 
 MOST_STEPS = 1_000_000
 FEW = 64  # steps that are looped over rather than summed as arrays
-LEAST = 5e-324
+LEAST, LARGEST_DOUBLE = 5e-324, sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ def bound(assumptions: Assumptions, history: History) -> Renyi:
         raise Refused("no noise in a step that sees forgotten records")
     # The same rounding repeats in every step of a run, so errors add up linearly.
     looped = sum(run.steps for run in runs if run.steps <= MOST_STEPS)
-    return Renyi.linear(state.divergence * (1 + 5e-16 * looped + 1e-12))
+    return Renyi.linear(state.divergence * (1 + 5e-16 * looped + 1e-15 * len(runs) + 1e-12))
 
 
 def _runs(parts: Sequence[Part]) -> list[Run]:
@@ -81,9 +92,9 @@ def _runs(parts: Sequence[Part]) -> list[Run]:
 
 def _from_any_initial_law(runs: Sequence[Run]) -> Sequence[Run]:
     """The initial law need not lie in the ball: no compact constant for the first step (E27)."""
-    first, *later = runs
-    if first.image_radius == math.inf:
+    if not runs or runs[0].image_radius == math.inf:
         return runs
+    first, *later = runs
     start = replace(first, steps=1, image_radius=math.inf)
     rest = replace(first, steps=first.steps - 1)
     return [start, rest, *later] if rest.steps else [start, *later]
@@ -108,7 +119,9 @@ def initial_constant(assumptions: Assumptions, history: History) -> float:
     if assumptions.initial_log_sobolev is not None:
         return assumptions.initial_log_sobolev
     if assumptions.regime == "strongly convex" and assumptions.strong_convexity:
-        return 2 * history.phases[0].sigma ** 2 / assumptions.strong_convexity
+        sigma = history.phases[0].sigma
+        constant = 2 * sigma**2 / assumptions.strong_convexity
+        return max(constant, LEAST_NORMAL) if sigma else 0.0
     return 0.0
 
 
@@ -126,10 +139,16 @@ def compact_constant(radius: float, variance: float) -> float:
 
 
 def advance(state: LogSobolev, run: Run) -> LogSobolev:
-    """One run of identical steps."""
+    """One run of identical steps.
+
+    Raises:
+        Refused: noise whose variance a double cannot hold.
+    """
     c2, variance = run.contraction.c**2, run.noise_std**2
+    if run.noise_std and variance < LEAST_NORMAL:
+        raise Refused(f"noise of std {run.noise_std:g}: its variance is below floating point")
     cap = compact_constant(run.image_radius, variance)
-    if run.shift == 0 and cap == math.inf:
+    if run.shift == 0 and run.steps > 1 and cap == math.inf:
         return _telescoped(state, run, variance)
     if run.steps > MOST_STEPS:
         return _long_run(state, run, c2, variance)
@@ -138,14 +157,25 @@ def advance(state: LogSobolev, run: Run) -> LogSobolev:
     divergence, constant = state.divergence, state.constant
     for _ in range(run.steps):
         before = divergence, constant
+        pushed = _pushed(c2, constant)
         if run.shift > 0:
-            divergence = _noisy(divergence, run.shift, c2 * constant, variance)
+            divergence = _noisy(divergence, run, pushed, variance)
         elif divergence and variance:
-            divergence = _shrunk(divergence, c2 * constant / (c2 * constant + variance))
-        constant = min(c2 * constant + variance, cap)
+            divergence = _shrunk(divergence, _kept(pushed, variance))
+        constant = min(pushed + variance, cap)
         if (divergence, constant) == before or divergence == math.inf:
             break
     return LogSobolev(divergence, constant)
+
+
+def _pushed(c2: float, constant: float) -> float:
+    """c^2 C; a larger constant holds too, so that an underflow is no exact 0."""
+    return max(c2 * constant, LEAST_NORMAL) if c2 and constant else 0.0
+
+
+def _kept(pushed: float, variance: float) -> float:
+    """1/(1 + nu^2/(c^2 C)), what a step on equal data leaves of D."""
+    return pushed / (pushed + variance) if pushed < math.inf else 1.0
 
 
 def _summed(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
@@ -160,33 +190,35 @@ def _summed(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
     decays = (pushed + variance / 2) / (pushed + variance)
     products = np.cumprod(decays[::-1])  # of the last 1, 2, ... decays
     gain = max((run.shift / run.noise_std) ** 2, LEAST)
-    divergence = state.divergence * float(products[-1]) + gain * float(products.sum())
+    divergence = _shrunk(state.divergence, float(products[-1])) + gain * float(products.sum())
     return LogSobolev(divergence, float(constants[-1]))
 
 
+@wide_range()
 def _telescoped(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
-    """Steps on equal data: D <- D c^(2n) C/C', C' the constant after n steps (THEORY 2.12)."""
+    """Steps on equal data: D <- D c^(2n) C/C', C' the constant after n steps (THEORY 2.12).
+
+    In decimals: c^(2n) may be far below the least double where C is far above 1.
+    """
+    if state.constant == math.inf:
+        return state
     c = run.contraction
-    gap = c.gap * (1 + c.c)  # 1 - c^2
-    log_power = 2 * run.steps * c.log
-    # The noise's share, in the units of the start where c > 1: neither side overflows.
-    noise = -math.expm1(-abs(log_power)) / abs(gap) if gap else float(run.steps)
-    fading = math.exp(min(log_power, 0.0))
-    constant = fading * state.constant + variance * noise
-    factor = fading * state.constant / constant if 0 < constant < math.inf else 1.0
-    if log_power > 0:
-        constant *= math.exp(log_power) if log_power < 700 else math.inf
-    if not (state.divergence and variance):
-        return LogSobolev(state.divergence, constant)
-    possible = state.constant > 0 and c.c > 0
-    return LogSobolev(_shrunk(state.divergence, max(factor, LEAST) if possible else 0.0), constant)
+    power = c.wide ** (2 * run.steps)
+    pushed = power * Decimal(state.constant)
+    noise = Decimal(variance) * geometric(power, c.wide_gap * (1 + c.wide), run.steps)
+    constant = pushed + noise
+    divergence = state.divergence
+    if 0 < divergence < math.inf and variance:
+        kept = float(Decimal(divergence) * pushed / constant)
+        divergence = max(kept, LEAST) if pushed else 0.0
+    return LogSobolev(divergence, max(float(constant), LEAST_NORMAL) if constant else 0.0)
 
 
-def _noisy(divergence: float, shift: float, pushed: float, variance: float) -> float:
+def _noisy(divergence: float, run: Run, pushed: float, variance: float) -> float:
     if variance == 0:
         return math.inf
     decay = (pushed + variance / 2) / (pushed + variance) if pushed < math.inf else 1.0
-    return (divergence + max(shift**2 / variance, LEAST)) * decay
+    return (divergence + max((run.shift / run.noise_std) ** 2, LEAST)) * decay
 
 
 def _shrunk(divergence: float, factor: float) -> float:
@@ -200,13 +232,25 @@ def _long_run(state: LogSobolev, run: Run, c2: float, variance: float) -> LogSob
     if gap <= 0:
         raise Refused(f"more than {MOST_STEPS} steps without contraction")
     constant = max(state.constant, variance / gap)
-    pushed = c2 * constant
+    pushed = _pushed(c2, constant)
     if run.shift == 0:
-        decay = math.exp(run.steps * -math.log1p(variance / pushed)) if pushed else 0.0
-        return LogSobolev(_shrunk(state.divergence, max(decay, LEAST) if pushed else 0.0), constant)
+        log_kept = -math.inf
+        if pushed:
+            log_kept = -run.steps * math.log1p(min(variance / pushed, LARGEST_DOUBLE))
+        return LogSobolev(_faded(state.divergence, log_kept), constant)
     if variance == 0:
         return LogSobolev(math.inf, constant)
     rate = (variance / 2) / (pushed + variance)  # 1 - h
     log_kept = run.steps * math.log1p(-rate)
-    gained = max(run.shift**2 / variance, LEAST) * (1 - rate) * -math.expm1(log_kept) / rate
-    return LogSobolev(state.divergence * math.exp(log_kept) + gained, constant)
+    gain = max((run.shift / run.noise_std) ** 2, LEAST)
+    gained = gain * (1 - rate) * -math.expm1(log_kept) / rate
+    return LogSobolev(_faded(state.divergence, log_kept) + gained, constant)
+
+
+def _faded(divergence: float, log_factor: float) -> float:
+    """D e^x, where e^x alone may underflow; exactly 0 only for x = -infinity."""
+    if not divergence or log_factor == -math.inf:
+        return 0.0
+    if log_factor > -700:
+        return _shrunk(divergence, math.exp(log_factor))
+    return max(math.exp(math.log(divergence) + log_factor), LEAST)

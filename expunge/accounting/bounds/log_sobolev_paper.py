@@ -56,7 +56,12 @@ def bound(assumptions: Assumptions, history: History) -> Renyi:
     rate = decay_per_step(strong_convexity=m, step_size=learn.step_size)
 
     def divergence(order: float) -> float:
-        return max(order * learned * math.exp(-steps * rate / order), 5e-324)
+        if not learned:
+            return 5e-324  # an underflow
+        decay = steps * rate / order
+        if decay < 700:
+            return max(order * learned * math.exp(-decay), 5e-324)
+        return max(math.exp(math.log(order) + math.log(learned) - decay), 5e-324)
 
     return Renyi(divergence)
 
@@ -71,7 +76,8 @@ def learning_divergence(
 ) -> float:
     """D_alpha/alpha after learning; `gradient_gap` is 2 M rho (mean normaliser)."""
     converged = -math.expm1(-strong_convexity * step_size * learn_steps)
-    return gradient_gap**2 / (strong_convexity * sigma**2) * converged
+    # Divided before it is squared: neither gap^2 nor sigma^2 may underflow alone.
+    return (gradient_gap / sigma / math.sqrt(strong_convexity)) ** 2 * converged
 
 
 def decay_per_step(*, strong_convexity: float, step_size: float) -> float:

@@ -6,9 +6,12 @@ With w_k = prod_{j>k} c_j the optimum is the greatest convex minorant of the poi
 
     mu^2 = sum over edges of the minorant (dS)^2 / dV                  (THEORY 2.2)
 
-found by pooling adjacent violators from the last step backwards. Everything is kept
-in logarithms relative to a point inside the block, so that neither 10^12 steps nor
-c > 1 overflow. Identical steps pool into one block when c <= 1 or s = 0; with c > 1
+found by pooling adjacent violators from the last step backwards. A block of steps is
+(prod c, sum s prod c, sum nu^2 prod c^2) in the units of its own end, and two blocks compose
+as (c c', s c' + s', v c'^2 + v'): only sums and products of positive numbers, in decimals that
+span 10^18 orders of magnitude, so that 10^15 steps, c > 1, c = 0 and nu = 0 need no special
+case and every result is right to about 20 digits (THEORY 7).
+Identical steps pool into one block when c <= 1 or s = 0; with c > 1
 and s > 0 their slopes rise, so they stay a `Climb` from which neighbours bite pieces.
 In a cycle whose contraction is at most 1 only the first and the last epoch can hold a
 corner of the minorant: points of equal phase lie on a concave curve. The middle is one block.
@@ -21,67 +24,50 @@ cycle too long to unroll are not tried.
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
+from expunge.accounting.decimals import geometric, rounded_up, wide_range
 from expunge.accounting.moduli import Part, Run, total_steps
 from expunge.accounting.refusal import Refused
 from expunge.accounting.search import first_where, least_of_valley
 
-__all__ = ["TautString", "forward_distance", "pull"]
+__all__ = ["forward_distance", "pull"]
 
 MOST_UNROLLED = 4_000_000
 MOST_CAPPED = 20_000  # runs of a cycle that are unrolled to try every capped start
-LEAST = 1e-304  # an underflow is not an exact 0
-
-
-class TautString(NamedTuple):
-    mu: float
-    operations: int  # roundings that went into mu, for the error budget
+LEAST = Decimal("1e-304")  # of mu^2: an underflow of a double is not an exact 0
+ZERO, UNIT, INFINITE = Decimal(0), Decimal(1), Decimal("Infinity")
 
 
 class Block(NamedTuple):
-    """Pooled steps: S and V in the units of a reference point inside the block."""
+    """Pooled steps: S, V and the product of their contractions, in the units of their end."""
 
-    log_s: float
-    log_v: float
-    before: float  # log of the contraction from the block's start to the reference
-    after: float  # and from there to the block's end
-
-    @property
-    def log_slope(self) -> float:
-        """log S/V; noiseless blocks are infinitely steep, even those without a shift."""
-        return math.inf if self.log_v == -math.inf else self.log_s - self.log_v
+    s: Decimal
+    v: Decimal
+    c: Decimal
 
     @property
-    def energy(self) -> float:
+    def energy(self) -> Decimal:
         """(dS)^2 / dV of the edge."""
-        if self.log_s == -math.inf:
-            return 0.0
-        return max(_exp(2 * self.log_s - self.log_v), LEAST)
+        if not self.s:
+            return ZERO
+        return self.s * self.s / self.v if self.v else INFINITE
 
 
 class Climb(NamedTuple):
     """Identical steps with c > 1, s > 0 and noise: slopes rise by c from step to step."""
 
     steps: int
-    log_c: float
-    log_s: float
-    log_v: float
+    run: Run
 
     def first(self, steps: int) -> Block:
-        """`steps` consecutive ones pooled, in the units of the first one's end."""
-        s = math.expm1(-steps * self.log_c) / math.expm1(-self.log_c)
-        v = math.expm1(-2 * steps * self.log_c) / math.expm1(-2 * self.log_c)
-        return Block(
-            self.log_s + math.log(s),
-            self.log_v + math.log(v),
-            self.log_c,
-            (steps - 1) * self.log_c,
-        )
+        """`steps` consecutive ones pooled."""
+        return _run_block(self.run, steps)
 
     @property
-    def energy(self) -> float:
-        return self.steps * _exp(2 * self.log_s - self.log_v)
+    def energy(self) -> Decimal:
+        return self.steps * self.first(1).energy
 
 
 class Node(NamedTuple):
@@ -89,41 +75,44 @@ class Node(NamedTuple):
 
     item: Block | Climb
     rest: "Node | None"
-    energy: float
+    energy: Decimal
 
 
 Minorant = Node | None
-ERASER = Block(-math.inf, 0.0, -math.inf, 0.0)
+ERASER = Block(ZERO, UNIT, ZERO)
 
 
+@wide_range()
 def pull(
     parts: Sequence[Part], *, initial_distance: float = 0.0, diameter: float = math.inf
-) -> TautString:
-    """mu of one stretch of steps that starts at most `initial_distance` apart.
+) -> float:
+    """mu of one stretch of steps that starts at most `initial_distance` apart, rounded up.
 
     Raises:
-        Refused: an expanding cyclic partition too long to unroll.
+        Refused: an expanding cyclic partition too long to unroll, or steps that grow or
+            shrink beyond 10^(+-10^18).
     """
-    capped = diameter < math.inf
+    start, widest, capped = Decimal(initial_distance), Decimal(diameter), diameter < math.inf
     pieces = _unrolled(parts, capped=capped)
-    starts = _distances(pieces, initial_distance, diameter) if capped else []
-    best = math.inf
+    starts = _distances(pieces, start, widest) if capped else []
+    best = INFINITE
     minorant: Minorant = None
     for i in range(len(pieces) - 1, -1, -1):
         if capped:
-            best = min(best, _least_capped(minorant, pieces[i], starts[i], diameter))
+            best = min(best, _least_capped(minorant, pieces[i], starts[i], widest))
         minorant = _prepend_piece(minorant, pieces[i], _size(pieces[i]))
-    best = min(best, _started_at(minorant, initial_distance))
-    mu = math.sqrt(best) if best < math.inf else math.inf
-    return TautString(mu, 8 * len(pieces) + 32)
+    best = min(best, _started_at(minorant, start))
+    return rounded_up(max(best, LEAST).sqrt()) if best else 0.0
 
 
+@wide_range()
 def forward_distance(
     parts: Sequence[Part], *, initial_distance: float = 0.0, diameter: float = math.inf
 ) -> float:
-    """The largest distance after the last step: d <- min(D, c d + s)."""
-    end = Middle(Block(-math.inf, -math.inf, 0.0, 0.0))
-    return _distances([*_unrolled(parts, capped=False), end], initial_distance, diameter)[-1]
+    """The largest distance after the last step, rounded up: d <- min(D, c d + s)."""
+    end = Middle(Block(ZERO, ZERO, UNIT))
+    pieces = [*_unrolled(parts, capped=False), end]
+    return rounded_up(_distances(pieces, Decimal(initial_distance), Decimal(diameter))[-1])
 
 
 # A piece is a run, or the pooled middle of a long cycle.
@@ -149,9 +138,9 @@ def _unrolled(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
             pieces.append(part)
         elif part.repeats <= 3 or (capped and len(part.runs) * part.repeats <= MOST_CAPPED):
             pieces += part.runs * part.repeats
-        elif (log_c := sum(run.steps * run.contraction.log for run in part.runs)) <= 0:
+        elif (epoch := _epoch(part.runs)).c <= 1:
             pieces += part.runs
-            pieces.append(Middle(_epochs(part.runs, part.repeats - 2, log_c)))
+            pieces.append(Middle(_repeated(epoch, part.repeats - 2)))
             pieces += part.runs
         elif len(part.runs) * part.repeats <= MOST_UNROLLED:
             pieces += part.runs * part.repeats
@@ -163,38 +152,37 @@ def _unrolled(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
     return pieces
 
 
-def _epochs(runs: Sequence[Run], repeats: int, log_c: float) -> Block:
-    """`repeats` epochs pooled, in the units of the last one's end."""
+def _epoch(runs: Sequence[Run]) -> Block:
+    """One epoch pooled."""
     epoch = _run_block(runs[0], runs[0].steps)
     for run in runs[1:]:
         epoch = _merge(epoch, _run_block(run, run.steps))
-    log_s, log_v = epoch.log_s + epoch.after, epoch.log_v + 2 * epoch.after
+    return epoch
+
+
+def _repeated(epoch: Block, repeats: int) -> Block:
+    """`repeats` epochs pooled."""
+    power = epoch.c**repeats if epoch.c else ZERO
+    squared = epoch.c * epoch.c
     return Block(
-        log_s + math.log(_geometric(log_c, repeats)),
-        log_v + math.log(_geometric(2 * log_c, repeats)),
-        repeats * log_c,
-        0.0,
+        epoch.s * geometric(power, 1 - epoch.c, repeats),
+        epoch.v * geometric(power * power, 1 - squared, repeats),
+        power,
     )
 
 
-def _geometric(log_ratio: float, terms: int) -> float:
-    """sum_{j < terms} exp(j log_ratio) for a ratio of at most 1."""
-    return math.expm1(terms * log_ratio) / math.expm1(log_ratio) if log_ratio else float(terms)
-
-
 def _run_block(run: Run, steps: int) -> Block:
-    """`steps` of the run's steps pooled."""
-    c = run.contraction
-    log_s, log_v = _log(run.shift), 2 * _log(run.noise_std)
+    """`steps` of the run's steps pooled: s (1-c^n)/(1-c), nu^2 (1-c^(2n))/(1-c^2), c^n."""
+    c, gap = run.contraction.wide, run.contraction.wide_gap
+    s, nu = Decimal(run.shift), Decimal(run.noise_std)
     if steps == 1:
-        return Block(log_s, log_v, c.log, 0.0)
-    if c.gap < 0:
-        return Climb(steps, c.log, log_s, log_v).first(steps)
-    s = v = float(steps)
-    if c.gap > 0:
-        s = -math.expm1(steps * c.log) / c.gap
-        v = -math.expm1(2 * steps * c.log) / (c.gap * (1 + c.c))
-    return Block(log_s + math.log(s), log_v + math.log(v), steps * c.log, 0.0)
+        return Block(s, nu * nu, c)
+    power = c**steps
+    return Block(
+        s * geometric(power, gap, steps) if s else ZERO,
+        nu * nu * geometric(power * power, gap * (1 + c), steps) if nu else ZERO,
+        power,
+    )
 
 
 def _prepend_piece(minorant: Minorant, piece: Piece, steps: int) -> Minorant:
@@ -202,11 +190,8 @@ def _prepend_piece(minorant: Minorant, piece: Piece, steps: int) -> Minorant:
         return minorant
     if isinstance(piece, Middle):
         return _prepend(minorant, piece.block)
-    if piece.contraction.gap < 0 and piece.shift > 0 and piece.noise_std > 0:
-        return _prepend_climb(
-            minorant,
-            Climb(steps, piece.contraction.log, _log(piece.shift), 2 * _log(piece.noise_std)),
-        )
+    if piece.contraction.wide_gap < 0 and piece.shift > 0 and piece.noise_std > 0:
+        return _prepend_climb(minorant, Climb(steps, piece))
     return _prepend(minorant, _run_block(piece, steps))
 
 
@@ -228,9 +213,10 @@ def _prepend(minorant: Minorant, block: Block) -> Minorant:
             minorant = minorant.rest
         else:
             break
-    if minorant is None and block.log_s == block.log_v == -math.inf:
-        # Noiseless steps on equal data at the very end: post-processing, unless they erase all.
-        return _push(None, ERASER) if block.before == -math.inf else None
+    if minorant is None and not (block.s or block.v):
+        # Noiseless steps at the very end under which no distance grows by more than a factor:
+        # one function of both chains. A factor of 0 leaves nothing of what came before.
+        return None if block.c else _push(None, ERASER)
     return _push(minorant, block)
 
 
@@ -266,50 +252,37 @@ def _bitten(climb: Climb, block: Block) -> int:
 
 
 def _push(minorant: Minorant, item: Block | Climb) -> Node:
-    return Node(item, minorant, item.energy + (minorant.energy if minorant else 0.0))
+    return Node(item, minorant, item.energy + (minorant.energy if minorant else ZERO))
 
 
 def _merge(a: Block, b: Block) -> Block:
-    """Pool b, which follows a; the larger of the two units is kept."""
-    between = a.after + b.before
-    if between <= 0:
-        return Block(
-            _add(a.log_s + between, b.log_s),
-            _add(a.log_v + 2 * between, b.log_v),
-            a.before + between,
-            b.after,
-        )
-    return Block(
-        _add(a.log_s, b.log_s - between),
-        _add(a.log_v, b.log_v - 2 * between),
-        a.before,
-        between + b.after,
-    )
+    """Pool b, which follows a."""
+    return Block(a.s * b.c + b.s, a.v * b.c * b.c + b.v, a.c * b.c)
 
 
 def _steeper(a: Block, b: Block) -> bool:
-    """Whether a, followed by b, breaks convexity: S_a/V_a > S_b/V_b in common units."""
-    slope_a, slope_b = a.log_slope, b.log_slope
-    if slope_a == -math.inf:
-        return False
-    if slope_a == math.inf:
+    """Whether a, followed by b, breaks convexity: S_a/V_a > S_b/V_b in common units.
+
+    Noiseless blocks are infinitely steep, even those without a shift.
+    """
+    if not a.v:
         return True
-    return slope_a - (a.after + b.before) > slope_b
+    return bool(a.s) and a.s * b.v > b.s * a.v * b.c
 
 
-def _started_at(minorant: Minorant, distance: float) -> float:
+def _started_at(minorant: Minorant, distance: Decimal) -> Decimal:
     """mu^2 when the first step starts `distance` apart."""
     if distance > 0:
-        minorant = _prepend(minorant, Block(math.log(distance), -math.inf, 0.0, 0.0))
-    return minorant.energy if minorant else 0.0
+        minorant = _prepend(minorant, Block(distance, ZERO, UNIT))
+    return minorant.energy if minorant else ZERO
 
 
-def _least_capped(minorant: Minorant, piece: Piece, start: float, diameter: float) -> float:
+def _least_capped(minorant: Minorant, piece: Piece, start: Decimal, diameter: Decimal) -> Decimal:
     """Least mu^2 over the starting points inside this piece where the cap binds."""
     if isinstance(piece, Middle):
-        return math.inf
+        return INFINITE
 
-    def energy(steps: int) -> float:
+    def energy(steps: int) -> Decimal:
         """tau lies `steps` steps before the end of this piece."""
         return _started_at(_prepend_piece(minorant, piece, steps), diameter)
 
@@ -317,41 +290,25 @@ def _least_capped(minorant: Minorant, piece: Piece, start: float, diameter: floa
     if start < diameter:
         first = first_where(lambda n: _forward(piece, start, n) >= diameter, piece.steps)
     if _forward(piece, start, first) < diameter:
-        return math.inf
-    if piece.contraction.c * diameter + piece.shift < diameter:
+        return INFINITE
+    if _forward(piece, diameter, 1) < diameter:
         return energy(piece.steps - first)  # a start outside the ball: it binds once
     return least_of_valley(energy, piece.steps - first)[0]
 
 
-def _distances(pieces: Sequence[Piece], initial: float, diameter: float) -> list[float]:
+def _distances(pieces: Sequence[Piece], initial: Decimal, diameter: Decimal) -> list[Decimal]:
     """The forward recursion d <- min(D, c d + s): the distance before each piece."""
     starts, distance = [], initial
     for piece in pieces:
         starts.append(distance)
-        if isinstance(piece, Run):
-            distance = min(diameter, _forward(piece, distance, piece.steps))
-        else:
-            block = piece.block
-            distance = min(diameter, _exp(block.before) * distance + _exp(block.log_s))
+        block = piece.block if isinstance(piece, Middle) else _run_block(piece, piece.steps)
+        distance = min(diameter, block.c * distance + block.s)
     return starts
 
 
-def _forward(run: Run, distance: float, steps: int) -> float:
+def _forward(run: Run, distance: Decimal, steps: int) -> Decimal:
     """c^n d + s (1 + c + ... + c^(n-1)), the distance after n steps."""
     if not steps:
         return distance
     block = _run_block(run, steps)
-    return _exp(steps * run.contraction.log) * distance + _exp(block.log_s + block.after)
-
-
-def _add(x: float, y: float) -> float:
-    high, low = (x, y) if x >= y else (y, x)
-    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0 else -math.inf
-
-
-def _exp(x: float) -> float:
-    return math.exp(x) if x < 709 else math.inf
+    return block.c * distance + block.s

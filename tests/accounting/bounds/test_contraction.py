@@ -10,12 +10,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 from expunge.accounting import Assumptions, History, Phase, Refused
 from expunge.accounting.bounds import BOUNDS, contraction, shift
 from expunge.accounting.bounds.contraction import contract
 from expunge.accounting.bounds.guarantee import GDP, HockeyStick
 from tests import scenarios
+from tests.accounting import oracle
 
 KINDS = ("logistic", "sine", "clipped", "clipped smooth")
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
@@ -204,6 +206,45 @@ def test_a_rounding_budget_raises_delta():
     ]
     assert found == sorted(found)
     assert found[0] < found[-1]
+
+
+def test_the_first_step_is_not_contracted_because_the_initial_law_may_lie_outside_the_ball():
+    """x/2 plus N(0, 1), projected on [-1, 1], from +50 and -50: after one step the chains lie at
+    +1 and -1 but for a probability below 1e-100, so one more step gives N(+-1/2, 1), whose total
+    variation 2 Phi(1/2) - 1 the projection keeps. One contraction is exact, two would be false.
+    """
+    apart = Assumptions(0.5, 0.5, 1.0, radius=1.0, initial_distance=100.0)
+    truth = math.erf(0.5 / math.sqrt(2))
+    for steps in (2, 3, 10):
+        history = History((Phase(steps, 1.0, math.sqrt(0.5), 10),))
+        log_delta, expected = contraction.bound(apart, history).log_delta(0.0), 0.0
+        for _ in range(steps - 1):
+            expected = contract(expected, 0.0, 1.0)
+        assert log_delta == pytest.approx(expected, abs=1e-12)
+        if steps == 2:
+            assert log_delta >= math.log(truth)
+    with pytest.raises(Refused, match="noisy unlearning"):
+        contraction.bound(apart, History((Phase(1, 1.0, math.sqrt(0.5), 10),)))
+
+
+@pytest.mark.parametrize(("ratio", "steps"), [(2.0, 60), (4.0, 400), (6.0, 1_000), (9.0, 1_000)])
+@pytest.mark.parametrize("epsilon", [0.25, 2.0])
+def test_the_rounding_of_a_long_recursion_stays_within_its_allowance(epsilon, ratio, steps):
+    log_delta = 0.0
+    for _ in range(steps):
+        log_delta = contract(log_delta, epsilon, ratio)
+    lost = abs(exact_recursion(mpf(epsilon), ratio, steps) - log_delta)
+    assert lost <= contraction.ROUNDING * (steps - log_delta)
+
+
+def exact_recursion(epsilon: mpf, ratio: float, steps: int) -> mpf:
+    """log of e after `steps` of e <- e delta_GDP(Dm/nu, log(1 + (e^eps - 1)/e)) from e = 1."""
+    e = mpf(1)
+    for _ in range(steps):
+        e *= oracle.gdp_delta(ratio, mp.log(1 + mp.expm1(epsilon) / e))
+        if e < mpf("1e-310"):
+            break
+    return mp.log(e)
 
 
 @pytest.mark.parametrize(

@@ -172,10 +172,11 @@ def test_cyclic_batches_stay_above_their_exact_law():
         if not any(batches):
             continue
         eta, sigma = float(rng.uniform(0.05, 1.2)), float(rng.uniform(0.1, 1))
+        rows, gone = 8 * len(batches), sum(batches)
         learn = Phase(
-            int(rng.integers(1, 60)), eta, sigma, 50, sum(batches), batches=batches, batch_size=8
+            int(rng.integers(1, 60)), eta, sigma, rows, gone, batches=batches, batch_size=8
         )
-        history = History((learn, Phase(int(rng.integers(1, 20)), eta, sigma, 50 - sum(batches))))
+        history = History((learn, Phase(int(rng.integers(1, 20)), eta, sigma, rows - gone)))
         gap = variance = 0.0
         for phase, forgotten in zip(history.phases, (batches, (0,)), strict=True):
             for k in range(phase.steps):

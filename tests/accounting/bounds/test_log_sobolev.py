@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mpmath import mpf
 
 from expunge.accounting import Assumptions, History, Phase, Poisson, Refused, learn_unlearn
 from expunge.accounting.bounds import log_sobolev
@@ -93,6 +94,49 @@ def test_phases_beyond_a_million_steps_are_held_above_the_recursion(monkeypatch,
     held = advance(start, run)
     assert held.divergence >= exact.divergence * (1 - 1e-11)
     assert held.constant >= exact.constant * (1 - 1e-11)
+
+
+def test_a_power_below_every_double_still_meets_a_constant_above_most():
+    """c^(2n) = 0.25^600 is 6e-362, C is 1e300: their product is of the noise's size."""
+    run = Run(600, Contraction.of(0.5), 0.0, 1e-30)
+    after = advance(LogSobolev(1.0, 1e300), run)
+    pushed = mpf(0.25) ** 600 * mpf(1e300)
+    constant = pushed + mpf(1e-30) ** 2 * (1 - mpf(0.25) ** 600) / (1 - mpf(0.25))
+    assert after.divergence == pytest.approx(float(pushed / constant), rel=1e-12)
+    assert after.constant == pytest.approx(float(constant), rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 10**7])
+@pytest.mark.parametrize("radius", [math.inf, 1e-10])
+def test_a_constant_that_underflows_is_no_point_mass(steps, radius):
+    """c^2 C is 1e-330, no double; D would be erased if it were 0."""
+    run = Run(steps, Contraction.of(1e-15), 0.0, 1e-10, image_radius=radius)
+    assert advance(LogSobolev(1e300, 1e-300), run).divergence > 0
+    assert advance(LogSobolev(1e300, 0.0), run).divergence <= 5e-324  # a point mass
+
+
+def test_a_divergence_far_above_one_survives_a_factor_below_every_double(monkeypatch):
+    """1e300 (1 - 3/8)^1600 is about 1e-27, while the power alone is 1e-327."""
+    monkeypatch.setattr(log_sobolev, "MOST_STEPS", 1_000)
+    run = Run(1_600, Contraction.of(0.5), 1e-30, 1.0)
+    exact = mpf(1e300) * mpf(0.625) ** 1_600
+    assert advance(LogSobolev(1e300, 0.0), run).divergence == pytest.approx(
+        float(exact), rel=1e-9, abs=0
+    )
+
+
+def test_noise_whose_variance_is_no_double_is_refused():
+    """s/nu is 1.2 a step, but s^2 and nu^2 underflow: D was 5e-324, and epsilon 0."""
+    declared = Assumptions(1.0, 1.0, 5e-162, initial_log_sobolev=0.0)
+    history = History((Phase(3, 1.0, 1.2e-162, 100, 40),))
+    with pytest.raises(Refused, match="variance"):
+        log_sobolev.bound(declared, history)
+
+
+def test_a_shift_whose_square_is_no_double_counts():
+    """s^2 = 1e-340 is 0 as a double; (s/nu)^2 = 1e-40 is not."""
+    run = Run(1, Contraction.of(1.0), 1e-170, 1e-150)
+    assert advance(LogSobolev(0.0, 0.0), run).divergence == pytest.approx(5e-41, rel=1e-12, abs=0)
 
 
 def test_long_phases_without_contraction_are_refused():

@@ -31,6 +31,23 @@ def test_the_bound_is_the_closed_form(order, normaliser, unlearn):
     assert found == pytest.approx(expected, rel=1e-11)
 
 
+def test_squares_that_underflow_leave_the_divergence_as_it_is():
+    """gap^2 is 0 and sigma^2 3e-323 as doubles; (gap/sigma)^2/m is 0.0064."""
+    found = log_sobolev_paper.learning_divergence(
+        gradient_gap=4e-163, strong_convexity=1.0, step_size=1.0, sigma=5e-162, learn_steps=100
+    )
+    assert found == pytest.approx(0.0064, rel=1e-9)
+
+
+def test_a_divergence_far_above_one_survives_a_decay_below_every_double():
+    """About 1e300 e^(-720) at order 2: 1e-12, although e^(-745) is the least double."""
+    declared = Assumptions(1.0, 1.0, 1e60, initial_log_sobolev=0.0)
+    history = History((replace(LEARN, step_size=1.0, sigma=1e-90), Phase(1_500, 1.0, 1e-90, 90)))
+    found = log_sobolev_paper.bound(declared, history).divergence(2.0)
+    expected = math.log(2) + 2 * math.log(2 * 1e60 * 0.1 / 1e-90) - 750
+    assert math.log(found) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(("unlearn", "renyi"), [(0, 0.067227), (20, 0.042679)])
 def test_table_d_of_the_theory_is_reproduced(unlearn, renyi):
     declared = Assumptions(strong_convexity=0.0119, smoothness=0.2619, lipschitz=1.0)
