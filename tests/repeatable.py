@@ -32,7 +32,7 @@ else:
     settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
     settings.load_profile("repeatable")
 
-__all__ = ["MARK", "drawn_here", "seeded"]
+__all__ = ["MARK", "drawn_here", "seeded", "start_from"]
 
 MARK = "system_randomness"
 SEEDED = "expunge", "experiments"  # callers whose randomness is replaced; libraries keep theirs
@@ -54,7 +54,7 @@ def _seed(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
-def _start(name: str, *, system: bool = False) -> None:
+def start_from(name: str, *, system: bool = False) -> None:
     """From here on randomness follows from the name."""
     global _generator
     _generator = None if system else seeded(name)
@@ -114,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    _start(collector.nodeid)
+    start_from(collector.nodeid)
     return (yield)
 
 
@@ -126,7 +126,7 @@ def pytest_fixture_setup(
     global _generator
     before = _generator
     index = getattr(request, "param_index", 0)
-    _start(f"{fixturedef.baseid}::{fixturedef.argname}[{index}]")
+    start_from(f"{fixturedef.baseid}::{fixturedef.argname}[{index}]")
     try:
         return (yield)
     finally:
@@ -135,5 +135,5 @@ def pytest_fixture_setup(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    _start(item.nodeid, system=item.get_closest_marker(MARK) is not None)
+    start_from(item.nodeid, system=item.get_closest_marker(MARK) is not None)
     return (yield)
