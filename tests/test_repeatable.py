@@ -30,15 +30,18 @@ NAMED = {  # sources of the system that a test names
     "test_repeatable.py": "this list",
 }
 CHILDREN = {  # other processes, which draw from the system: nothing they draw is compared
-    "cli/test_main.py": "imports, help and refusals; fit prints counts of records",
+    "cli/test_fit.py": "the installed command prints counts of records",
+    "cli/test_main.py": "imports, help and refusals; bounds, which draw nothing",
     "core/test_cpu_kernels.py": "imports",
     "experiments/test_main.py": "seeded experiments",
     "sampling/test_engines.py": "workers of seeded ensembles",
     "sampling/test_kernels.py": "seeded, by Triton's interpreter",
     "sampling/test_lstm_kernels.py": "seeded, by Triton's interpreter",
+    "sampling/test_ray_engine.py": "workers of seeded ensembles",
     "test_architecture.py": "imports",
     "unlearning/networks/test_files.py": "random_state is set; salts are not compared",
     "unlearning/networks/test_saved.py": "random_state is set; certificates have no salt",
+    "unlearning/test_ensemble.py": "a refusal of the ray engine",
     "workspace/killed.py": "seeds every fork by its name",
     "workspace/test_regressions.py": "a refusal before anything is drawn",
 }
@@ -50,7 +53,7 @@ COVERED = {  # what `expunge` asks of the system, and `tests/repeatable.py` repl
 }
 UNSEEDED = {"default_rng", "RandomState", "Random", "SeedSequence", "seed"}
 SOURCES = {"SystemRandom", "urandom", "getrandom", "uuid1", "uuid4", "uuid"}
-PROCESSES = {"subprocess", "multiprocessing", "fork", "ProcessPoolExecutor"}
+PROCESSES = {"subprocess", "multiprocessing", "fork", "ProcessPoolExecutor", "ray", "spawn"}
 
 
 def names_in(tree):
@@ -62,8 +65,8 @@ def names_in(tree):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and node.value in SOURCES:
-            yield node.value  # monkeypatch.setattr(os, "urandom", ...)
+        elif isinstance(node, ast.Constant) and node.value in SOURCES | PROCESSES:
+            yield node.value  # monkeypatch.setattr(os, "urandom", ...), importorskip("ray")
 
 
 def unseeded_calls(tree):
