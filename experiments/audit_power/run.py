@@ -1,7 +1,8 @@
 """How often an audit catches a planted fault, and how often it flags what is sound.
 
 Three runs of each strategy, seeded: as it is, with a tenth of the noise, and with the unlearning
-skipped. Caught: the attack's lower bound at 95 % lies above the certified epsilon.
+skipped. Caught: the attack's lower bound at DECISIVE, the confidence at which an audit declares a
+contradiction, lies above the certified epsilon.
 """
 
 import json

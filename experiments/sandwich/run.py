@@ -106,8 +106,8 @@ def squeezed(
                 "mu": bound.mu,
                 "renyi_2": bound.renyi(2.0),
             },
-            "contradicted": attack.mu > bound.mu,
-            "null": {"mu": null.mu, "quiet": null.mu <= bound.mu},
+            "contradicted": attack.decided.mu > bound.mu and not null.tells_apart,
+            "null": {"mu": null.mu, "quiet": not null.tells_apart},
             "false_claim": _false_claim(settings, bound, attack, told),
         }
 
@@ -146,11 +146,15 @@ def _sound(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
     bad = sum(row["contradicted"] for row in rows)
     share = max(row["lower"]["mu"] / row["certified"]["mu"] for row in rows)
     loud = sum(not row["null"]["quiet"] for row in rows)
-    verdict = "holds" if not bad else f"DOES NOT HOLD: contradicted at {bad} points"
+    verdict = "holds"
+    if bad:
+        verdict = f"DOES NOT HOLD: contradicted at {bad} points"
+    elif loud:
+        verdict = f"cannot conclude: two samples of one law differ at {loud} points"
     return (
         f"{rows[0]['pair']}: no attack shows more than is certified",
         f"{len(rows)} points, {rows[0]['models']:,} models of each law: the largest lower bound on "
-        f"mu is {share:.2f} of the certified one; {loud} null controls above it",
+        f"mu is {share:.2f} of the certified one; {loud} null controls above {0 if loud else 'it'}",
         verdict,
     )
 

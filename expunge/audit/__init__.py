@@ -7,12 +7,15 @@ how many models it would have needed.
 from expunge.audit.heads import coupled_estimate, predicted
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound
 from expunge.audit.ulira import Ulira, ulira
+from expunge.audit.verdict import Verdict, judged
 
 __all__ = [
     "EpsilonLowerBound",
     "Ulira",
+    "Verdict",
     "coupled_estimate",
     "epsilon_lower_bound",
+    "judged",
     "predicted",
     "ulira",
 ]

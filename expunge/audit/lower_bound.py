@@ -6,6 +6,9 @@
 Power and alarm are Clopper-Pearson limits at (1 + level)/2 each, on scores that had no part in
 choosing the test: its threshold and direction come from the first half, the counts from the second.
 Both laws take both roles, because a claim holds in both directions.
+
+A bound is shown at its own level, 95 % by default. What is decided on it (a contradiction, a
+control that alarms) is decided at DECISIVE, from the same counts: `audit.verdict`.
 """
 
 import math
@@ -18,19 +21,31 @@ from scipy.stats import binom, norm
 from expunge.accounting.conversions import epsilon_from_gdp
 from expunge.audit.rates import at_least, at_most
 
-__all__ = ["EpsilonLowerBound", "ceiling", "epsilon_lower_bound", "models_needed"]
+__all__ = [
+    "DECISIVE",
+    "EpsilonLowerBound",
+    "ceiling",
+    "epsilon_lower_bound",
+    "least_models",
+    "models_needed",
+]
 
 Method = Literal["any test", "gaussian"]
 THRESHOLDS = 200  # tried on the first half
+DECISIVE = 1 - 1e-6  # confidence at which a claim is refuted: a true one is, once in a million
 
 
 @dataclass(frozen=True)
 class EpsilonLowerBound:
-    """Args:
-    value: epsilon is above it at confidence `level`; 0 where nothing was shown.
-    mu: The same for a Gaussian claim; 0 where nothing was shown.
-    power, alarm: Counted on the second half.
-    ceiling: What a perfect attack on as many models could have shown.
+    """What the counts of one test prove, at one confidence.
+
+    Args:
+        value: epsilon is above it at confidence `level`; 0 where nothing was shown.
+        mu: The same for a Gaussian claim; 0 where nothing was shown.
+        power, alarm: Counted on the second half.
+        ceiling: What a perfect attack on as many models could have shown.
+        hits: Alarms among models that should cause one, and among the others.
+        counts: Test models of the two laws, in that order.
     """
 
     value: float
@@ -42,21 +57,29 @@ class EpsilonLowerBound:
     delta: float
     level: float
     models: int
+    hits: tuple[int, int]
+    counts: tuple[int, int]
+
+    def at(self, level: float) -> "EpsilonLowerBound":
+        """What the same counts prove at another confidence."""
+        return _proven(self.hits, self.counts, delta=self.delta, level=level, method=self.method)
+
+    @property
+    def decided(self) -> "EpsilonLowerBound":
+        """What they prove at the confidence at which claims are refuted."""
+        return self.at(max(DECISIVE, self.level))
 
     def contradicts(self, epsilon: float) -> bool:
-        """Whether a certificate of this epsilon, at the same delta, is refuted."""
-        return self.value > epsilon
+        """Whether a certificate of this epsilon, at the same delta, is refuted: at DECISIVE.
 
-    def verdict(self, epsilon: float) -> str:
-        """In words; "cannot conclude" where even a perfect attack could not have refuted it."""
-        if self.contradicts(epsilon):
-            return f"CONTRADICTED: epsilon is above {self.value:.3g} at {self.level:.0%} confidence"
-        if self.ceiling <= epsilon:
-            return (
-                f"cannot conclude: {self.models} models show at most {self.ceiling:.3g}, which is "
-                f"below the claim of {epsilon:.3g}"
-            )
-        return f"not contradicted: the attack shows {self.value:.3g}, the claim is {epsilon:.3g}"
+        What an audit says takes its controls into account too: `audit.verdict.judged`.
+        """
+        return self.decided.value > epsilon
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether the two laws were shown to differ at all, at DECISIVE: mu above 0."""
+        return self.decided.mu > 0
 
 
 class _Test(NamedTuple):
@@ -73,7 +96,10 @@ def epsilon_lower_bound(
     level: float = 0.95,
     method: Method = "gaussian",
 ) -> EpsilonLowerBound:
-    """Args: of, against: (N,) scores of models from the two laws, in random order.
+    """What the best of many tests proves about two laws, from scores of their models.
+
+    Args:
+        of, against: (N,) scores of models from the two laws, in random order.
 
     `method="any test"` is valid against every claim; "gaussian" is sharper, and valid against
     claims that come from mu (the `shift` bound's do).
@@ -92,20 +118,7 @@ def epsilon_lower_bound(
     halves = [(values[: len(values) // 2], values[len(values) // 2 :]) for values in scores]
     chosen = _best_test([first for first, _ in halves], delta, level, method)
     hits, counts = _counted(chosen, [second for _, second in halves])
-    power, alarm = _limits(hits, counts, level)
-    mu = _mu(power, alarm)
-    smallest = min(counts)
-    return EpsilonLowerBound(
-        value=_epsilon(power, alarm, delta, method),
-        mu=mu,
-        method=method,
-        power=hits[0] / counts[0],
-        alarm=hits[1] / counts[1],
-        ceiling=ceiling(smallest, delta=delta, level=level, method=method),
-        delta=delta,
-        level=level,
-        models=smallest,
-    )
+    return _proven(hits, counts, delta=delta, level=level, method=method)
 
 
 def ceiling(
@@ -113,6 +126,14 @@ def ceiling(
 ) -> float:
     """What a perfect attack on so many test models of each law shows."""
     return _epsilon(*_limits((models, 0), (models, models), level), delta, method)
+
+
+def least_models(*, level: float = DECISIVE) -> int:
+    """The smallest number of test models of each law with which anything at all can be shown.
+
+    A perfect attack's limits are x and 1 - x with x = ((1 - level)/2)^(1/N); power must lie above.
+    """
+    return math.floor(math.log((1 - level) / 2) / math.log(0.5)) + 1
 
 
 def models_needed(
@@ -141,6 +162,26 @@ def models_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _proven(
+    hits: tuple[int, int], counts: tuple[int, int], *, delta: float, level: float, method: Method
+) -> EpsilonLowerBound:
+    power, alarm = _limits(hits, counts, level)
+    smallest = min(counts)
+    return EpsilonLowerBound(
+        value=_epsilon(power, alarm, delta, method),
+        mu=_mu(power, alarm),
+        method=method,
+        power=hits[0] / counts[0],
+        alarm=hits[1] / counts[1],
+        ceiling=ceiling(smallest, delta=delta, level=level, method=method),
+        delta=delta,
+        level=level,
+        models=smallest,
+        hits=hits,
+        counts=counts,
+    )
 
 
 def _best_test(scores: list[np.ndarray], delta: float, level: float, method: Method) -> _Test:

@@ -2,8 +2,9 @@
 
     lower bound (an attack, at its confidence)  <=  truth  <=  certificate
 
-Silence counts only beside a loud positive control (a planted fault, such as models that were never
-unlearned), alarm only beside a quiet null control (two samples of the retrained law).
+Nothing is said unless the positive control (a planted fault, such as models that were never
+unlearned) is caught and the null control (two samples of the retrained law) is quiet: `verdict`.
+Bounds are shown at 95 %; what is decided is decided at DECISIVE.
 """
 
 from dataclasses import asdict, dataclass
@@ -11,7 +12,13 @@ from typing import Any
 
 from torch import Tensor
 
-from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound, models_needed
+from expunge.audit.lower_bound import (
+    DECISIVE,
+    EpsilonLowerBound,
+    epsilon_lower_bound,
+    models_needed,
+)
+from expunge.audit.verdict import Controls, judged
 from expunge.divergence.projection import along
 
 __all__ = ["Control", "Laws", "sandwich"]
@@ -56,45 +63,55 @@ class Laws:
 
 
 def sandwich(laws: Laws, *, delta: float) -> dict[str, Any]:
-    """As a document for JSON."""
-
-    def bound(of: Tensor, against: Tensor, direction: Tensor) -> EpsilonLowerBound:
-        unit = direction / direction.norm()
-        scores = [(part.double() @ unit).numpy() for part in (of, against)]
-        return epsilon_lower_bound(of=scores[0], against=scores[1], delta=delta)
-
+    """An attack, an estimate and a certificate, with controls and verdict, for JSON."""
     control = laws.control
-    found = bound(laws.unlearned, laws.retrained, laws.direction)
-    null = bound(laws.retrained, laws.retrained_again, laws.direction)
-    positive = bound(control.of, control.against, control.direction)
-    caught = positive.contradicts(control.epsilon)
+    attack = _bound(laws.unlearned, laws.retrained, laws.direction, delta)
+    null = _bound(laws.retrained, laws.retrained_again, laws.direction, delta)
+    positive = _bound(control.of, control.against, control.direction, delta)
+    controls = Controls(null, positive, control.fault, control.epsilon)
+    verdict = judged(attack, epsilon=laws.epsilon, controls=controls)
     unlearned, retrained = laws.unlearned.double(), laws.retrained.double()
-    tests = models_needed(mu=laws.faulty_mu, claimed=laws.mu)
+    tests = models_needed(mu=laws.faulty_mu, claimed=laws.mu, level=DECISIVE)
     return {
         "models": len(unlearned),
         "delta": delta,
-        "lower_bound": asdict(found),
+        "lower_bound": asdict(attack),
+        "decision": _decision(attack),
         "estimate": asdict(along(unlearned, retrained, laws.direction, order=2.0)),
         "certified": {"epsilon": laws.epsilon, "mu": laws.mu, "renyi_2": laws.mu**2},
-        "contradicted": found.contradicts(laws.epsilon),
-        "verdict": _verdict(found, null, caught, laws.epsilon, control.fault),
-        "null_control": {"epsilon": null.value, "quiet": not null.contradicts(laws.epsilon)},
+        "contradicted": verdict.contradicted,
+        "conclusive": verdict.conclusive,
+        "verdict": verdict.words,
+        "exit_status": verdict.exit_status,
+        "null_control": {
+            "epsilon": null.value,
+            "decision": _decision(null),
+            "quiet": controls.quiet,
+        },
         "positive_control": {
             "fault": control.fault,
             "epsilon": positive.value,
+            "decision": _decision(positive),
             "claimed": control.epsilon,
-            "caught": caught,
+            "caught": controls.caught,
         },
         "canaries_reach": laws.reach,
         "models_to_catch_noise_over_10": None if tests is None else 2 * tests,
     }
 
 
-def _verdict(
-    found: EpsilonLowerBound, null: EpsilonLowerBound, caught: bool, epsilon: float, fault: str
-) -> str:
-    if null.contradicts(epsilon):
-        return "cannot conclude: the null control, two samples of one law, raised an alarm too"
-    if not found.contradicts(epsilon) and not caught:
-        return f"cannot conclude: with {found.models} test models a law not even {fault} is caught"
-    return found.verdict(epsilon)
+def _bound(of: Tensor, against: Tensor, direction: Tensor, delta: float) -> EpsilonLowerBound:
+    unit = direction / direction.norm()
+    scores = [(part.double() @ unit).numpy() for part in (of, against)]
+    return epsilon_lower_bound(of=scores[0], against=scores[1], delta=delta)
+
+
+def _decision(bound: EpsilonLowerBound) -> dict[str, float]:
+    """What the same counts show at the confidence that decides."""
+    decided = bound.decided
+    return {
+        "level": decided.level,
+        "epsilon": decided.value,
+        "mu": decided.mu,
+        "ceiling": decided.ceiling,
+    }

@@ -25,17 +25,20 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from expunge.audit.lower_bound import EpsilonLowerBound, Method, epsilon_lower_bound
+from expunge.audit.verdict import Verdict, judged
 
 __all__ = ["Leak", "Trend", "Ulira", "leaked", "logit_scores", "trend", "ulira"]
 
 
 @dataclass(frozen=True)
 class Ulira:
-    """Args:
-    confidences: That each test model is an unlearned one: of unlearned models, of retrained.
-    accuracy: Of calling a model unlearned when its confidence is above one half.
-    power_at: Unlearned models recognised at these rates of false alarms.
-    epsilon_lower_bound: From the test models' log-likelihood ratios.
+    """How well unlearned models are told from retrained ones.
+
+    Args:
+        confidences: That each test model is an unlearned one: of unlearned models, of retrained.
+        accuracy: Of calling a model unlearned when its confidence is above one half.
+        power_at: Unlearned models recognised at these rates of false alarms.
+        epsilon_lower_bound: From the test models' log-likelihood ratios.
     """
 
     confidences: tuple[np.ndarray, np.ndarray]
@@ -43,6 +46,10 @@ class Ulira:
     auc: float
     power_at: dict[float, float]
     epsilon_lower_bound: EpsilonLowerBound
+
+    def judged(self, epsilon: float) -> Verdict:
+        """What the attack says of a certificate of this epsilon, at its delta."""
+        return judged(self.epsilon_lower_bound, epsilon=epsilon)
 
     @property
     def in_the_right_law(self) -> np.ndarray:

@@ -22,7 +22,7 @@ def audit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Lower bound by attack, estimate, certificate; exit status 1 if they contradict."""
+    """Lower bound by attack, estimate, certificate; exit status 1 for a contradiction alone."""
     from expunge.workspace.audit import audit as attack
 
     with stages("audit") as progress:
@@ -31,22 +31,24 @@ def audit(
         print_json(document)
     else:
         _print(document)
-    if document["contradicted"]:
-        raise typer.Exit(1)
+    raise typer.Exit(document["exit_status"])
 
 
 def _print(document: dict[str, Any]) -> None:
     bound, certified = document["lower_bound"], document["certified"]
     print(f"strategy {document['strategy']}, {document['models']:,} models of each law")
-    print(f"  lower bound   epsilon {bound['value']:.4g} at {bound['level']:.0%}")
+    decided = f"{document['decision']['epsilon']:.4g} at {document['decision']['level']:.4%}"
+    shown = f"epsilon {bound['value']:.4g} at {bound['level']:.0%}"
+    print(f"  lower bound   {shown}; {decided}, which decides")
     low, high = document["estimate"]["interval"]
     value = document["estimate"]["value"]
     print(f"  estimate      D_2 {value:.4g} [{low:.4g}, {high:.4g}] along one direction")
     print(f"  certificate   epsilon {certified['epsilon']:.4g}, D_2 {certified['renyi_2']:.4g}")
     null, positive = document["null_control"], document["positive_control"]
-    print(f"  null control  epsilon {null['epsilon']:.4g}: {'quiet' if null['quiet'] else 'LOUD'}")
+    heard = "quiet" if null["quiet"] else "LOUD"
+    print(f"  null control  epsilon {null['decision']['epsilon']:.4g}: {heard}")
     caught = "caught" if positive["caught"] else "NOT CAUGHT"
-    print(f"  {positive['fault']}: epsilon {positive['epsilon']:.4g}, {caught}")
+    print(f"  {positive['fault']}: epsilon {positive['decision']['epsilon']:.4g}, {caught}")
     needed = document["models_to_catch_noise_over_10"]
     number = "no number of models" if needed is None else f"{needed:,} models of each law"
     reach = f"canaries reach {document['canaries_reach']:.0%} of the certified mu"

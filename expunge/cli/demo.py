@@ -27,7 +27,10 @@ def demo(
     output: Annotated[Path, typer.Option(help="Folder for certificate and report.")] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Learn from digits, delete 30 % of the private ones, certify it, attack it, report."""
+    """Learn from digits, delete 30 % of the private ones, certify it, attack it, report.
+
+    Exit status 1 if the attack contradicts the certificate, as of `expunge audit`.
+    """
     from expunge.accounting.trade_offs import trade_offs
     from expunge.report.page import page
     from expunge.unlearning.estimator import CertifiedClassifier
@@ -103,6 +106,7 @@ def demo(
         print_json(document)
     else:
         _print(document)
+    raise typer.Exit(audit["exit_status"])
 
 
 def _load_sampler() -> None:

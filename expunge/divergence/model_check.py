@@ -56,8 +56,9 @@ def _of_ratio(ratio: float, order: float) -> float:
 def _along(first: np.ndarray, second: np.ndarray) -> list[str]:
     found = []
     ratio = float(first.var(ddof=1) / second.var(ddof=1))
-    tail = stats.f.sf(max(ratio, 1 / ratio), len(first) - 1, len(second) - 1)
-    if 2 * tail < UNLIKELY:
+    freedom = len(first) - 1, len(second) - 1
+    tail = min(stats.f.sf(ratio, *freedom), stats.f.cdf(ratio, *freedom))
+    if 2 * tail < UNLIKELY:  # either may be the larger
         found.append(
             f"variances along the direction of the shift differ by {ratio:.3g}: the covariance "
             "part is not in the value"

@@ -26,7 +26,8 @@ def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
     axes.plot([low, high], [1, 1], color=COLOURS["estimate"], lw=2)
     axes.plot(_epsilon(estimate["value"], delta), 1, "o", color=COLOURS["estimate"])
     axes.plot(audit["positive_control"]["epsilon"], 2, "x", color=COLOURS["attack"], ms=8)
-    rows = ["attack: at least", "estimate", "control with a fault"]
+    level = f"{audit['lower_bound']['level']:.0%}"
+    rows = [f"attack: at least, {level}", "estimate", f"control with a fault, {level}"]
     axes.set_yticks(range(3), rows, fontsize=9)
     axes.set_ylim(-0.6, 2.6)
     axes.invert_yaxis()

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from expunge.accounting.conversions import epsilon_from_gdp
 from expunge.audit import epsilon_lower_bound
 from expunge.audit import lower_bound as module
-from expunge.audit.lower_bound import ceiling, models_needed
+from expunge.audit.lower_bound import DECISIVE, ceiling, least_models, models_needed
 
 DELTA = 1e-5
 
@@ -85,14 +85,30 @@ def test_the_ceiling_is_what_a_perfect_attack_shows():
     assert found.models == 25
 
 
-def test_verdicts_say_what_can_be_said():
-    of, against = gaussians(3.0, 4000, 0)
-    strong = epsilon_lower_bound(of=of, against=against, delta=DELTA)
-    assert strong.contradicts(1.0)
-    assert strong.verdict(1.0).startswith("CONTRADICTED")
-    weak = epsilon_lower_bound(**_named(gaussians(0.1, 40, 0)), delta=DELTA)
-    assert weak.verdict(50.0).startswith("cannot conclude")
-    assert weak.verdict(weak.ceiling - 0.1).startswith("not contradicted")
+def test_the_same_counts_prove_less_at_a_higher_confidence():
+    bound = epsilon_lower_bound(**_named(gaussians(1.0, 4000, 0)), delta=DELTA)
+    surer = bound.at(1 - 1e-6)
+    assert bound.at(0.95) == bound
+    assert (surer.hits, surer.counts) == (bound.hits, bound.counts)
+    assert surer.level == 1 - 1e-6
+    assert 0 < surer.value < bound.value
+    assert 0 < surer.mu < bound.mu
+    assert surer.ceiling < bound.ceiling
+    assert bound.decided == surer
+
+
+def test_a_contradiction_takes_the_deciding_confidence():
+    bound = epsilon_lower_bound(**_named(gaussians(1.0, 4000, 0)), delta=DELTA)
+    between = (bound.value + bound.decided.value) / 2
+    assert not bound.contradicts(between)
+    assert bound.contradicts(bound.decided.value - 1e-9)
+    assert bound.tells_apart
+
+
+def test_the_least_models_show_something_and_one_fewer_show_nothing():
+    least = least_models()
+    assert ceiling(least, delta=1e-12, level=DECISIVE) > 0
+    assert ceiling(least - 1, delta=1e-12, level=DECISIVE) == 0
 
 
 def test_the_number_of_models_that_would_be_needed_is_enough_and_no_more():

@@ -1,5 +1,7 @@
 """`expunge audit`: the sandwich, in words and as JSON."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.cli.test_main import expunge
@@ -30,6 +32,26 @@ def test_a_contradiction_exits_1(workspace, monkeypatch):
     outcome = expunge("audit", workspace, "--models", 200, "--seed", 0)
     assert outcome.status == 1
     assert "CONTRADICTED" in outcome.out
+
+
+def test_an_alarm_beside_a_loud_null_control_exits_0_and_says_why(workspace, monkeypatch):
+    """It used to print "cannot conclude" and to exit 1."""
+    from expunge.workspace import audit as module
+
+    plain = module.laws_of
+
+    def broken(*arguments, **options):
+        laws = plain(*arguments, **options, noise=0.02)
+        return replace(laws, retrained_again=laws.unlearned)
+
+    monkeypatch.setattr(module, "laws_of", broken)
+    document = printed("audit", workspace, "--models", 200, "--seed", 0)
+    assert document["decision"]["epsilon"] > document["certified"]["epsilon"]
+    assert document["contradicted"] is False
+    outcome = expunge("audit", workspace, "--models", 200, "--seed", 0)
+    assert outcome.status == 0
+    assert "LOUD" in outcome.out
+    assert outcome.out.splitlines()[-1].startswith("cannot conclude: the null control")
 
 
 def test_bad_input_is_one_line(workspace, tmp_path):

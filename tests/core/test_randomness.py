@@ -1,6 +1,7 @@
 """Normals against the normal law, tails included; streams; and uniforms that follow their key.
 
-System noise cannot be seeded: thresholds let a correct source fail once in a million runs.
+System noise cannot be seeded: a correct source fails a test with probability 1e-9 at most, by exact
+laws and union bounds.
 """
 
 import math
@@ -10,9 +11,10 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from scipy.stats import binom, chi2, norm
+from scipy.stats import chi2, norm
 
 from expunge.core.randomness import NORMAL_ERROR, keyed_uniform, normal_source
+from tests.core.chances import RARE, lagged_limit, two_sided
 
 COUNT = 1_000_000
 ONCE_IN_A_MILLION = 1e-6
@@ -23,24 +25,25 @@ def empty(*shape, dtype=torch.float64):
 
 
 def faults_of(draws):
-    """Which checks a sample of standard normals fails; each fails by chance once in a million."""
-    n, failed = len(draws), set()
-    moments = {1: (0, 1), 2: (1, 2), 3: (0, 15), 4: (3, 96)}  # mean and variance of z^k
-    for power, (mean, variance) in moments.items():
-        if abs((draws**power).mean() - mean) > 5 * math.sqrt(variance / n):
-            failed.add(f"moment {power}")
+    """Which checks a sample of standard normals fails; by chance any, with probability RARE."""
+    n, failed, each = len(draws), set(), RARE / 12
+    if 2 * norm.sf(abs(draws.sum()) / math.sqrt(n)) < each:  # the sum is normal
+        failed.add("moment 1")
+    squares = (draws**2).sum()  # chi-square with n degrees of freedom
+    if 2 * min(chi2.sf(squares, n), chi2.cdf(squares, n)) < each:
+        failed.add("moment 2")
     ordered = norm.cdf(np.sort(draws))
     gap = max((np.arange(1, n + 1) / n - ordered).max(), (ordered - np.arange(n) / n).max())
-    if gap > math.sqrt(math.log(2 / ONCE_IN_A_MILLION) / (2 * n)):  # Massart 1990
+    if gap > math.sqrt(math.log(2 / each) / (2 * n)):  # Massart 1990
         failed.add("distribution")
     for edge in (2.0, 3.0, 4.0, 4.5):
         for beyond in (int((draws > edge).sum()), int((draws < -edge).sum())):
-            chance = norm.sf(edge)
-            if min(binom.sf(beyond - 1, n, chance), binom.cdf(beyond, n, chance)) < 1e-7:
+            if two_sided(beyond, n, norm.sf(edge)) < each:
                 failed.add(f"tail {edge:g}")
     return failed
 
 
+@pytest.mark.system_randomness
 @pytest.mark.parametrize("seed", [None, 0])
 def test_normals_follow_the_normal_law(seed):
     assert faults_of(normal_source(seed)(empty(COUNT)).numpy()) == set()
@@ -58,18 +61,22 @@ def test_the_checks_catch_planted_faults():
     assert "distribution" in faults_of(np.round(z, 1))
 
 
+@pytest.mark.system_randomness
 def test_successive_normals_are_uncorrelated():
     z = normal_source(None)(empty(COUNT)).numpy()
     for lag in (1, 2, COUNT // 2):
-        assert abs((z[lag:] * z[:-lag]).sum()) < 5.5 * math.sqrt(len(z) - lag)
+        assert abs(z[lag:] @ z[:-lag]) < lagged_limit(COUNT - lag, RARE / 3)
+    moving = z[1:] + 0.1 * z[:-1]
+    assert abs(moving[1:] @ moving[:-1]) > lagged_limit(COUNT - 2, RARE / 3)  # 100 deviations
 
 
+@pytest.mark.system_randomness
 def test_the_sign_is_independent_of_the_size():
     """A shared bit would tie them: the mantissa takes the top 52 bits, the sign the lowest."""
     z = normal_source(None)(empty(COUNT)).numpy()
     parity = (np.abs(z) * 2.0**40).astype(np.int64) & 1
     both = int(((z > 0) == (parity == 1)).sum())
-    assert abs(both - COUNT / 2) < 5.5 * math.sqrt(COUNT) / 2
+    assert two_sided(both, COUNT, 0.5) > RARE
 
 
 def from_words(monkeypatch, mantissas, exponents):
@@ -102,7 +109,9 @@ def test_the_extreme_words_give_finite_normals(monkeypatch):
     assert np.abs(drawn).max() == pytest.approx(-norm.ppf(2.0**-55), rel=1e-12)
 
 
+@pytest.mark.system_randomness
 def test_the_system_source_never_repeats():
+    """100 pairs of draws with 52 bits after the leading one: two agree with chance 2e-14."""
     source = normal_source(None)
     torch.manual_seed(0)
     first = source(empty(50))

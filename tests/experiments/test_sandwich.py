@@ -50,6 +50,12 @@ def test_a_certificate_for_ten_times_the_noise_is_contradicted_by_the_same_model
     assert any("DOES NOT HOLD" in one["verdict"] for one in verdicts(smoke | {"rows": planted}))
 
 
+def test_nothing_is_concluded_beside_a_loud_null_control(smoke):
+    planted = [row | {"null": {"mu": 0.1, "quiet": False}} for row in smoke["rows"]]
+    told = [one["verdict"] for one in verdicts(smoke | {"rows": planted})]
+    assert any(verdict.startswith("cannot conclude: two samples") for verdict in told)
+
+
 def test_two_samples_of_one_law_show_nothing(committed):
     for row in committed["rows"]:
         assert row["null"]["mu"] < 0.5 * row["certified"]["mu"]

@@ -22,6 +22,7 @@ AUDIT = {
     "models": 400,
     "delta": 1e-5,
     "lower_bound": {"value": 0.2, "level": 0.95},
+    "decision": {"epsilon": 0.05, "mu": 0.02, "ceiling": 11.0, "level": 1 - 1e-6},
     "estimate": {"value": 0.01, "interval": [-0.01, 0.04]},
     "certified": {"epsilon": 1.0, "mu": 0.26},
     "verdict": "not contradicted: the attack shows 0.2, the claim is 1",
@@ -33,4 +34,5 @@ AUDIT = {
         "caught": True,
     },
     "canaries_reach": 0.3,
+    "models_to_catch_noise_over_10": 2668,
 }

@@ -73,6 +73,9 @@ def test_an_audit_is_shown_with_its_verdict_and_controls():
     assert "What an attack found" in text
     assert AUDIT["verdict"] in text
     assert "a model that was never unlearned" in text
+    assert "0.2 at 95 % confidence" in text
+    assert "0.05 at the 99.9999 % that decide" in text
+    assert "2,668 models of each law" in text
     assert "It never proves one" in text
     assert "What an attack found" not in page(document())
 

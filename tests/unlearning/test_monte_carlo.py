@@ -162,7 +162,7 @@ def test_a_certificate_for_the_final_model_does_not_hold_for_both_releases():
 
 @DESCENT
 def test_the_strategy_itself_draws_from_the_simulated_law(strategy):
-    """Operating-system noise and exact release: mean and variances within six standard errors."""
+    """Noise and release as they are drawn: mean and variances within six standard errors."""
     runs = 300
     assumptions, history, _ = certified_run(strategy)
     expected = simulated(assumptions, history, seed=11, saw_all=True)[-1]

@@ -7,8 +7,8 @@ folder to copy before each, or null; `scratch`, where the copies go; `moments`, 
 the first touch, and just before and after each commit of a change and the last rename. `@` in a
 command line is the copy. Prints a list with one entry for each kill, and a last one without.
 
-Everything is imported once; each run is a fork, and a kill is a SIGKILL that the fork sends to
-itself just before the n-th write, sync, rename, removal or change to the ledger.
+Everything is imported once; each run is a fork, seeded by its name, and a kill is a SIGKILL that
+the fork sends to itself just before the n-th write, sync, rename, removal or change to the ledger.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ import expunge.workspace.forget
 import expunge.workspace.predict
 import expunge.workspace.verify  # noqa: F401
 from expunge.cli.main import run
+from tests.repeatable import start_from
 
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -83,6 +84,7 @@ def _forked(
     child = os.fork()
     if child == 0:
         os.close(reader)
+        start_from(f"{copy.name}: {commands}")
         touches: list[str] = []
         if moment is not None or record:
             _watch(touches, moment, str(copy))

@@ -1,12 +1,15 @@
 """Audits: quiet on what is sound, loud on planted faults, and honest about having no power."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.refusal import InvalidInput
 from expunge.audit import epsilon_lower_bound
+from expunge.audit.lower_bound import DECISIVE, models_needed
 from expunge.audit.sandwich import sandwich
 from expunge.losses import Softmax
 from expunge.unlearning.estimator import CertifiedClassifier
@@ -14,7 +17,8 @@ from expunge.unlearning.langevin import Langevin
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.schemes import Cyclic
-from expunge.workspace.audit import audit, audited, laws_of
+from expunge.workspace.audit import AUDIT, LEAST, MODELS, audit, audited, laws_of
+from expunge.workspace.report import report
 from tests.unlearning.problems import job_of
 from tests.unlearning.records import labelled
 from tests.workspace.tables_made import usual
@@ -135,8 +139,8 @@ def test_langevin_s_faults_are_caught_in_38_of_40_and_sound_runs_flagged_in_at_m
 def test_what_has_no_law_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="retrain"):
         laws_of(job_of(), Retrain(), models=100)
-    with pytest.raises(InvalidInput, match="too few"):
-        audit(usual(tmp_path), models=10)
+    with pytest.raises(InvalidInput, match=f"too few; {LEAST} is the least"):
+        audit(usual(tmp_path), models=LEAST - 1)
 
 
 def test_a_workspace_is_audited_as_it_stands_by_the_sampler_of_releases(tmp_path, monkeypatch):
@@ -149,3 +153,23 @@ def test_a_workspace_is_audited_as_it_stands_by_the_sampler_of_releases(tmp_path
     assert len(draws) == 4
     assert document["models"] == 60
     assert document["positive_control"]["caught"]  # the laws are 10^4 deviations apart
+
+
+@pytest.mark.parametrize(("strategy", "reach"), [("residual", 0.99), ("langevin", 0.31)])
+def test_the_models_of_each_law_catch_a_tenth_of_the_noise_in_999_of_1000_audits(strategy, reach):
+    """Canaries of `langevin` reach a third of the certified mu: `experiments/audit_power`."""
+    mu = gdp_for_epsilon(1.0, 1e-5)
+    tests = models_needed(mu=10 * reach * mu, claimed=mu, level=DECISIVE, power=0.999)
+    assert 2 * tests <= MODELS[strategy]
+
+
+def test_an_audit_by_earlier_rules_is_not_reported(tmp_path):
+    """Its verdict may contradict its own fields."""
+    workspace = usual(tmp_path)
+    document = audit(workspace, models=60, seed=0)
+    report(workspace, tmp_path / "report.html")
+    assert document["verdict"] in (tmp_path / "report.html").read_text()
+    del document["decision"]
+    (workspace / AUDIT).write_text(json.dumps(document))
+    report(workspace, tmp_path / "report.html")
+    assert "What an attack found" not in (tmp_path / "report.html").read_text()
