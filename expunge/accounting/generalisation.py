@@ -15,6 +15,7 @@ TV is 2 Phi(mu/2) - 1 from GDP, or min(1, sqrt(D_alpha/2)) by Pinsker for alpha 
 import math
 from dataclasses import dataclass
 
+from expunge.accounting.checks import check_number
 from expunge.accounting.conversions import gdp_total_variation, outward
 from expunge.accounting.refusal import InvalidInput
 
@@ -62,8 +63,11 @@ class RiskBound:
     total_variation: float
 
     def __post_init__(self) -> None:
-        if self.retrained_risk < 0:
-            raise InvalidInput("retrained_risk", "the bound needs a loss that is never negative")
+        check_number("retrained_risk", self.retrained_risk)  # of a loss that is never negative
+        check_number("lipschitz", self.lipschitz)
+        check_number("radius", self.radius)
+        if check_number("total_variation", self.total_variation) > 1:
+            raise InvalidInput("total_variation", "must be in [0, 1]")
 
     @classmethod
     def from_gdp(
@@ -96,7 +100,7 @@ def _grown(exponent: float) -> float:
 
 
 def _check(weight: float, d_infinity: float) -> None:
-    if not 0 <= weight <= 1:
+    if check_number("weight", weight) > 1:
         raise InvalidInput("weight", "must be in [0, 1]")
-    if not d_infinity >= 0:
-        raise InvalidInput("d_infinity", "must not be negative")
+    if d_infinity != math.inf:  # says nothing about the mismatch
+        check_number("d_infinity", d_infinity)

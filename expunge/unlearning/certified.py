@@ -4,12 +4,10 @@ Rows are scaled to norm at most `row_norm`, an intercept feature counted, so tha
 the certificate is enforced. A request changes everything or nothing.
 """
 
-import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,11 +16,11 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.strategies import Strategy as Price
+from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
@@ -33,14 +31,13 @@ from expunge.unlearning.issuing import issued
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.parameters import check_parameters, row_bound
 from expunge.unlearning.placebo import placebo
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import NotConverged, solve
 
 __all__ = ["STRATEGIES", "Certified"]
-
-LARGEST_ROW_NORM = 1e15  # squares stay within float32
 
 STRATEGIES: dict[str, Strategy] = {
     s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
@@ -150,7 +147,7 @@ class Certified(BaseEstimator):
     def plan(self, forget: int) -> list[Price]:
         """Every strategy, priced for forgetting so many records, those that can be taken first."""
         check_is_fitted(self)
-        if not 0 < forget <= self._job.private:
+        if not 0 < integer("forget", forget) <= self._job.private:
             raise ValueError(f"forget: {forget} of {self._job.private} private records")
         return prices(self._job, forget)
 
@@ -177,7 +174,6 @@ class Certified(BaseEstimator):
         labels: np.ndarray | None = None,
     ) -> None:
         """Learn; nothing of an earlier fit changes before everything has succeeded."""
-        self._check_parameters()
         bound = self._row_norm(public[0])
         count = len(public[0])
         known = id_rows(ids, len(private), offset=count)
@@ -240,36 +236,19 @@ class Certified(BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        if not 0 < self.epsilon <= LARGEST_MEANINGFUL_EPSILON:
-            raise ValueError(f"epsilon: {self.epsilon} must be in (0, 20]; above is vacuous")
-        if not 0 < self.l2 < math.inf:
-            raise ValueError(f"l2: {self.l2} must be positive; it is the objective's convexity")
-        if self.observer not in ("final", "all"):
-            raise ValueError(f"observer: {self.observer!r} must be 'final' or 'all'")
-        number = isinstance(self.row_norm, Real) and 0 < float(self.row_norm) <= LARGEST_ROW_NORM
-        if not (number or self.row_norm == "public"):
-            raise ValueError(
-                f"row_norm: {self.row_norm!r} must be 'public' or a positive number, at most "
-                f"{LARGEST_ROW_NORM:g}"
-            )
-        if torch.device(self.device).type == "cuda" and not torch.cuda.is_available():
-            raise ValueError(f"device: {self.device!r} is not available; use 'cpu'")
-        if not (self.random_state is None or isinstance(self.random_state, Integral)):
-            raise ValueError(f"random_state: {self.random_state!r} must be an integer or None")
+        check_parameters(self.get_params(deep=False))
 
     def _row_norm(self, public: np.ndarray) -> float:
         if self.row_norm != "public":
             return float(self.row_norm)
         if not len(public):
             raise ValueError("row_norm='public' needs public records; give a number instead")
-        return public_row_norm(public)
+        return row_bound("public", public_row_norm(public))
 
     def _with_reference(self, job: Job) -> Job:
         """The job with the public records' minimiser where `reference` wants it."""
         if self.reference == "zero":
             return job
-        if self.reference not in ("start", "center"):
-            raise ValueError(f"reference: {self.reference!r} must be 'zero', 'start' or 'center'")
         if not job.public:
             raise ValueError(f"reference={self.reference!r} needs public records")
         found = solve(job.public_objective, job.origin, tolerance=1e-8)

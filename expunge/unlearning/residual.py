@@ -21,6 +21,7 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.core import release
+from expunge.core.checks import check_fields, positive
 from expunge.core.randomness import normal_source
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Gram, Objective
@@ -40,8 +41,7 @@ class Residual:
     name = "residual"
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise ValueError(f"tolerance: {self.tolerance} must be positive")
+        check_fields(self, tolerance=positive)
 
     def fit(self, job: Job) -> Outcome:
         """The minimiser itself, without noise."""

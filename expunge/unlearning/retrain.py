@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
+from expunge.core.checks import check_fields, positive
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.residual import Residual, solution_norm
 
@@ -22,8 +23,7 @@ class Retrain:
     name = "retrain"
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise ValueError(f"tolerance: {self.tolerance} must be positive")
+        check_fields(self, tolerance=positive)
 
     def fit(self, job: Job) -> Outcome:
         theta = Residual(self.tolerance).fit(job).theta

@@ -129,7 +129,7 @@ def test_the_factor_multiplies_the_retrained_risk_only():
 
 
 def test_a_negative_risk_is_refused():
-    with pytest.raises(InvalidInput, match="never negative"):
+    with pytest.raises(InvalidInput, match="retrained_risk: must not be negative"):
         RiskBound(-0.1, 1.0, 1.0, 0.1)
 
 
