@@ -15,7 +15,7 @@ TV is 2 Phi(mu/2) - 1 from GDP, or min(1, sqrt(D_alpha/2)) by Pinsker for alpha 
 import math
 from dataclasses import dataclass
 
-from expunge.accounting.checks import check_number
+from expunge.accounting.checks import check_count, check_number
 from expunge.accounting.conversions import gdp_total_variation, outward
 from expunge.accounting.refusal import InvalidInput
 
@@ -24,7 +24,8 @@ __all__ = ["RiskBound", "mismatch_factor", "mismatch_factor_paper", "pinsker", "
 
 def public_weight(*, public: int, retained_private: int) -> float:
     """w = n_pub / (n_pub + n_r-priv)."""
-    if public < 0 or retained_private < 0 or public + retained_private == 0:
+    check_count("public", public), check_count("retained_private", retained_private)
+    if public + retained_private == 0:
         raise InvalidInput("public", "no record is retained")
     return public / (public + retained_private)
 

@@ -215,7 +215,7 @@ def learn_unlearn(
         learn_steps, step_size, sigma, samples, forgotten, released=learned_model_released
     )
     phases: Sequence[Phase] = (learn,)
-    if unlearn_steps:
+    if check_count("unlearn_steps", unlearn_steps):
         phases = (learn, Phase(unlearn_steps, step_size, sigma, samples - forgotten))
     return History(tuple(phases), normaliser)
 
@@ -228,7 +228,7 @@ def _items(name: str, value: object) -> tuple[Any, ...]:
 
 
 def _counts(name: str, value: object, *, single: bool = False) -> object:
-    """Counts in order; None and, where one is allowed for all, a single count stay what they are."""
+    """Counts in order; None stays None and, where one serves for all, so does a count."""
     if value is None:
         return None
     if single and not isinstance(value, Iterable):

@@ -5,7 +5,6 @@ the noise: mu is its K = 0 value, further steps buy nothing, and neither retrain
 noise-free base model protects anyone (THEORY 2.11).
 """
 
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 

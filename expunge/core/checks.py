@@ -16,6 +16,7 @@ import torch
 
 __all__ = [
     "Rule",
+    "array",
     "check_fields",
     "check_values",
     "choice",
@@ -184,6 +185,14 @@ def function(name: str, value: Any) -> Any:
     if not callable(value):
         raise ValueError(f"{name}: must be a function, not {_shown(value)}")
     return value
+
+
+def array(name: str, value: Any) -> np.ndarray:
+    """Numbers as a float64 array; whether they are finite is the caller's question."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: must be an array of numbers, not {_shown(value)}") from error
 
 
 def device(name: str, value: Any) -> Any:

@@ -67,9 +67,9 @@ def public_row_norm(features: np.ndarray) -> float:
     Raises:
         ValueError: no public row has a norm to go by.
     """
-    rows = features.astype(np.float64)
-    largest = float(np.abs(rows).max(initial=0.0))
+    norms = np.linalg.norm(features.astype(np.float64), axis=1)
+    largest = math.sqrt(2) * float(norms.max(initial=0.0))
     if not 0 < largest < math.inf:
         problem = "every row is zero" if largest == 0 else "rows are not finite"
-        raise ValueError(f"public: {problem}, so that row_norm='public' has no norm to take; give a number")
-    return math.sqrt(2) * largest * float(np.linalg.norm(rows / largest, axis=1).max())
+        raise ValueError(f"public: {problem}; give row_norm a number instead of 'public'")
+    return largest

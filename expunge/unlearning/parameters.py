@@ -56,11 +56,6 @@ def row_bound(name: str, value: Any) -> float | int:
     return plain
 
 
-def _delta(name: str, value: Any) -> Any:
-    check_delta(value)
-    return value
-
-
 def _labels(name: str, value: Any) -> Any:
     """A list of labels, none of them missing, none twice."""
     if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
@@ -72,18 +67,16 @@ def _labels(name: str, value: Any) -> Any:
         raise ValueError(f"{name}: labels contain NaN or infinity")
     if any(label is None for label in labels.tolist()):
         raise ValueError(f"{name}: a label is None")
-    try:
-        known = np.unique(labels)
-    except TypeError as error:
-        raise ValueError(f"{name}: labels of different types have no order") from error
-    if len(known) < len(labels):
+    if len({isinstance(label, str) for label in value}) > 1:
+        raise ValueError(f"{name}: texts and numbers have no common order")
+    if len(np.unique(labels)) < len(labels):
         raise ValueError(f"{name}: a label is there twice")
     return value
 
 
 RULES: dict[str, Rule] = {
     "epsilon": target_epsilon,
-    "delta": _delta,
+    "delta": lambda _, value: check_delta(value),
     "observer": choice("final", "all"),
     "l2": positive,
     "row_norm": either("public", row_bound),

@@ -21,7 +21,15 @@ from expunge.losses.objective import Objective
 from expunge.sampling.batches import cyclic_partition, poisson_draw
 from expunge.unlearning.job import Job
 
-__all__ = ["SCHEMES", "Cyclic", "FullBatch", "PoissonBatch", "Scheme", "scheme_record", "since_deleted"]
+__all__ = [
+    "SCHEMES",
+    "Cyclic",
+    "FullBatch",
+    "PoissonBatch",
+    "Scheme",
+    "scheme_record",
+    "since_deleted",
+]
 
 
 class Scheme(Protocol):

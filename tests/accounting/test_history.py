@@ -203,7 +203,7 @@ def test_the_papers_pipeline_is_one_or_two_phases() -> None:
     assert len(learn_unlearn(unlearn_steps=0, **given).phases) == 1
     released = learn_unlearn(unlearn_steps=7, learned_model_released=True, **given)
     assert released.released_early
-    assert blamed(learn_unlearn, unlearn_steps=-1, **given) == "steps"
+    assert blamed(learn_unlearn, unlearn_steps=-1, **given) == "unlearn_steps"
 
 
 # ---- together with assumptions ----------------------------------------------------------------

@@ -26,7 +26,16 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import Observer
 from expunge.accounting.history import History
 from expunge.core import release
-from expunge.core.checks import check_fields, choice, count, flag, instance, not_negative, optional, positive
+from expunge.core.checks import (
+    check_fields,
+    choice,
+    count,
+    flag,
+    instance,
+    not_negative,
+    optional,
+    positive,
+)
 from expunge.core.projection import l2_ball
 from expunge.losses.objective import UNIT
 from expunge.unlearning.job import NoCertificate
