@@ -49,7 +49,7 @@ class Declared:
             function=checks.function,
             slope=positive,
             bend=not_negative,
-            l2=positive,
+            l2=not_negative,
             row_norm=positive,
             outputs=count(1),
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
-from expunge.core.checks import check_fields, positive, positive_or_infinite
+from expunge.core.checks import check_fields, not_negative, positive, positive_or_infinite
 from expunge.losses.linear import stated
 
 __all__ = ["Squared"]
@@ -29,7 +29,7 @@ class Squared:
     def __post_init__(self) -> None:
         check_fields(
             self,
-            l2=positive,
+            l2=not_negative,
             row_norm=positive,
             target_norm=positive,
             radius=positive_or_infinite,
