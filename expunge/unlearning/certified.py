@@ -36,6 +36,7 @@ from expunge.unlearning.placebo import placebo
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import NotConverged, solve
+from expunge.unlearning.tolerances import attainable, least_tolerance
 
 __all__ = ["STRATEGIES", "Certified"]
 
@@ -251,7 +252,8 @@ class Certified(BaseEstimator):
             return job
         if not job.public:
             raise ValueError(f"reference={self.reference!r} needs public records")
-        found = solve(job.public_objective, job.origin, tolerance=1e-8)
+        alone = replace(job, private=0)
+        found = solve(job.public_objective, job.origin, tolerance=max(1e-8, least_tolerance(alone)))
         return replace(
             job, start=found, center=found.clone() if self.reference == "center" else None
         )
@@ -265,7 +267,7 @@ class Certified(BaseEstimator):
             if chosen not in STRATEGIES:
                 names = ", ".join(["auto", *STRATEGIES])
                 raise ValueError(f"strategy: {chosen!r} is not one of {names}")
-            chosen = STRATEGIES[chosen]
+            chosen = attainable(STRATEGIES[chosen], job)
         if not isinstance(chosen, Strategy):
             raise ValueError(f"strategy: {chosen!r} is neither a name nor a strategy's record")
         if self.observer == "all" and not isinstance(chosen, Langevin):

@@ -10,7 +10,8 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, positive
 from expunge.unlearning.job import Job, Outcome
-from expunge.unlearning.residual import Residual, solution_norm
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.tolerances import solution_norm
 
 __all__ = ["Retrain"]
 
@@ -33,7 +34,7 @@ class Retrain:
         assumptions = Assumptions(
             strong_convexity=loss.l2,
             smoothness=loss.curvature + loss.l2,
-            lipschitz=loss.gradient_bound(solution_norm(loss)),
+            lipschitz=loss.gradient_bound(solution_norm(loss, job.center, self.tolerance)),
             weight_decay=loss.l2,
             marks=dict.fromkeys(names, loss.mark),
         )
