@@ -44,9 +44,9 @@ def check_count(name: str, value: object, least: int = 0) -> int:
         raise InvalidInput(name, f"must be a whole number, got {_shown(value)}")
     plain = int(value)
     if plain < least:
-        raise InvalidInput(name, f"must be at least {least}, got {plain}")
+        raise InvalidInput(name, f"must be at least {least}, got {_shown(plain)}")
     if plain > MOST_STEPS:
-        raise InvalidInput(name, f"must be at most 2**53, got {plain}")
+        raise InvalidInput(name, f"must be at most 2**53, got {_shown(plain)}")
     return plain
 
 
@@ -58,5 +58,8 @@ def check_flag(name: str, value: object) -> bool:
 
 def _shown(value: Any) -> str:
     """In one short line."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of too many digits to be written
+        return type(value).__name__
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,5 +1,6 @@
 """`expunge fit WORKSPACE`: learn from your own tables."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -70,6 +71,17 @@ def fit(
         target_norm=target_norm,
         released=not unreleased,
     )
+    notices: list[str] = []
     with stages("fit") as progress:
-        document = make(workspace, private, public, options, encoding=encoding, progress=progress)
+        document = make(
+            workspace,
+            private,
+            public,
+            options,
+            encoding=encoding,
+            progress=progress,
+            notice=notices.append,
+        )
+    for line in notices:
+        print(f"expunge: {line}", file=sys.stderr)
     print_json(document) if json else show(document)

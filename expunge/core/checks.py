@@ -61,7 +61,7 @@ def number(name: str, value: Any) -> float | int:
     if isinstance(plain, float) and not math.isfinite(plain):
         raise ValueError(f"{name}: {plain} must be finite")
     if plain and not SMALLEST <= abs(plain) <= LARGEST:
-        raise ValueError(f"{name}: must be within {SMALLEST:g} to {LARGEST:g}")
+        raise ValueError(f"{name}: {_shown(plain)} must be within {SMALLEST:g} to {LARGEST:g}")
     return plain
 
 
@@ -115,7 +115,7 @@ def count(least: int = 0) -> Rule:
     def rule(name: str, value: Any) -> int:
         plain = integer(name, value)
         if not least <= plain <= MOST:
-            raise ValueError(f"{name}: {plain} must be at least {least} and at most 2**53")
+            raise ValueError(f"{name}: {_shown(plain)} must be at least {least}, at most 2**53")
         return plain
 
     return rule
@@ -190,7 +190,7 @@ def function(name: str, value: Any) -> Any:
 def array(name: str, value: Any) -> np.ndarray:
     """Numbers as a float64 array; whether they are finite is the caller's question."""
     try:
-        return np.asarray(value, dtype=np.float64)
+        return np.asarray("none" if value is None else value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: must be an array of numbers, not {_shown(value)}") from error
 
@@ -223,5 +223,8 @@ def float_of(value: Any) -> float:
 
 def _shown(value: Any) -> str:
     """In one short line."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of too many digits to be written
+        return type(value).__name__
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -81,15 +81,17 @@ def test_columns_are_declared_by_a_file(tmp_path):
     assert json.loads(stored["encoding"]) == DECLARED
 
 
-def test_a_class_that_no_public_record_has_is_refused_with_the_option_to_use(tmp_path):
+def test_a_class_that_no_public_record_has_is_told_to_the_operator_with_the_remedy(tmp_path):
     arguments = tables(tmp_path)
     people = private_people()
     people["label"][0] = "maybe"
     write(tmp_path / "private.csv", people)
-    complaint = refused("fit", tmp_path / "workspace", *arguments)
-    assert "maybe" in complaint
-    assert "--classes" in complaint
-    assert printed("fit", tmp_path / "workspace", *arguments, "--classes", "yes,no,maybe")
+    outcome = expunge("fit", tmp_path / "workspace", *arguments, "--json")
+    assert outcome.status == 0
+    assert "1 of 150 cannot be read as one of the labels" in outcome.err
+    assert "--classes" in outcome.err
+    assert "cannot be read" not in outcome.out
+    assert printed("fit", tmp_path / "named", *arguments, "--classes", "yes,no,maybe")
 
 
 @pytest.mark.parametrize(
