@@ -24,7 +24,8 @@ __all__ = ["RiskBound", "mismatch_factor", "mismatch_factor_paper", "pinsker", "
 
 def public_weight(*, public: int, retained_private: int) -> float:
     """w = n_pub / (n_pub + n_r-priv)."""
-    check_count("public", public), check_count("retained_private", retained_private)
+    check_count("public", public)
+    check_count("retained_private", retained_private)
     if public + retained_private == 0:
         raise InvalidInput("public", "no record is retained")
     return public / (public + retained_private)

@@ -238,7 +238,9 @@ def predicted(
         ValueError: as `Heads`; or the step is too large for the noise to be linearised.
     """
     heads = Heads(problem, unlearn_steps, seed)
-    positive("order", order), open_share("level", level), count()("checked", checked)
+    positive("order", order)
+    open_share("level", level)
+    count()("checked", checked)
     direction = heads.direction(order)
     value = heads.mean_part(direction, order)
     part = heads.covariance_part(order)
@@ -285,7 +287,9 @@ def coupled_estimate(
         ValueError: as `Heads`, or fewer than eight pairs.
     """
     heads = Heads(problem, unlearn_steps, seed)
-    positive("order", order), open_share("level", level), count()("pairs", pairs)
+    positive("order", order)
+    open_share("level", level)
+    count()("pairs", pairs)
     if pairs < 8 or pairs % 2:
         raise ValueError(f"pairs: {pairs}; an even number, at least 8")
     there = _pairs(heads, pairs // 2, "float64")

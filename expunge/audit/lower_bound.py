@@ -89,7 +89,9 @@ def epsilon_lower_bound(
             raise ValueError(f"scores: {len(values)} are too few")
         if not np.isfinite(values).all():
             raise ValueError("scores: not all are finite")
-    open_share("delta", delta), open_share("level", level), METHOD("method", method)
+    open_share("delta", delta)
+    open_share("level", level)
+    METHOD("method", method)
     halves = [(values[: len(values) // 2], values[len(values) // 2 :]) for values in scores]
     chosen = _best_test([first for first, _ in halves], delta, level, method)
     hits, counts = _counted(chosen, [second for _, second in halves])
@@ -113,8 +115,10 @@ def ceiling(
     models: int, *, delta: float, level: float = 0.95, method: Method = "gaussian"
 ) -> float:
     """What a perfect attack on so many test models of each law shows."""
-    count(1)("models", models), METHOD("method", method)
-    open_share("delta", delta), open_share("level", level)
+    count(1)("models", models)
+    METHOD("method", method)
+    open_share("delta", delta)
+    open_share("level", level)
     return _epsilon(*_limits((models, 0), (models, models), level), delta, method)
 
 
@@ -126,8 +130,11 @@ def models_needed(
     For the test at the midpoint between the laws, with this probability; None if `most` are too
     few. Twice as many are needed in all, because half of them choose the test.
     """
-    not_negative("mu", mu), not_negative("claimed", claimed), count(1)("most", most)
-    open_share("level", level), open_share("power", power)
+    not_negative("mu", mu)
+    not_negative("claimed", claimed)
+    count(1)("most", most)
+    open_share("level", level)
+    open_share("power", power)
     if not mu > claimed:
         return None
     rate = float(norm.cdf(mu / 2))

@@ -189,10 +189,13 @@ def function(name: str, value: Any) -> Any:
 
 def array(name: str, value: Any) -> np.ndarray:
     """Numbers as a float64 array; whether they are finite is the caller's question."""
+    problem = f"{name}: must be an array of numbers, not {_shown(value)}"
+    if value is None:  # NumPy would make it a NaN
+        raise ValueError(problem)
     try:
-        return np.asarray("none" if value is None else value, dtype=np.float64)
+        return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: must be an array of numbers, not {_shown(value)}") from error
+        raise ValueError(problem) from error
 
 
 def device(name: str, value: Any) -> Any:

@@ -50,19 +50,23 @@ def draw(center: np.ndarray, std: float, grid: float) -> np.ndarray:
 
 def grid_for(*, std: float, mu: float, dimension: int) -> float:
     """The largest power of two that costs at most 1/256 of mu: h sqrt(d) <= mu std/256."""
-    positive("std", std), positive("mu", mu), count(1)("dimension", dimension)
+    positive("std", std)
+    positive("mu", mu)
+    count(1)("dimension", dimension)
     return 2.0 ** math.floor(math.log2(GRID_SHARE * mu * std / math.sqrt(dimension)))
 
 
 def rounding_of(grid: float, dimension: int) -> float:
     """How far rounding to the grid can move the center: grid sqrt(d)/2 (THEORY 2.8)."""
-    positive("grid", grid), count(1)("dimension", dimension)
+    positive("grid", grid)
+    count(1)("dimension", dimension)
     return grid * math.sqrt(dimension) / 2 * (1 + 1e-12)
 
 
 def sampler_delta(dimension: int, epsilon: float) -> float:
     """What the sampler adds to delta: (1 + e^eps) d/(4 s^2), s >= 2^(bits-1)."""
-    count(1)("dimension", dimension), not_negative("epsilon", epsilon)
+    count(1)("dimension", dimension)
+    not_negative("epsilon", epsilon)
     return (1 + math.exp(min(epsilon, 60.0))) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
 
 
