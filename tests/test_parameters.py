@@ -703,6 +703,22 @@ def test_a_certificate_is_never_made_from_nonsense():
         zero.fit(X, Y, public=(0 * X, Y))
 
 
+@pytest.mark.parametrize("bad", [5, "ab c", (X,), (X, Y, Y), (X, Y[:2]), (X, [NAN] * 4), NAN])
+@pytest.mark.parametrize(
+    "estimator", [unlearning.CertifiedClassifier, unlearning.CertifiedRegressor]
+)
+def test_public_records_that_are_none_are_refused_by_that_name(estimator, bad):
+    with pytest.raises(ValueError, match="public") as refused:
+        estimator().fit(X, Y, public=bad)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 5, 1.5, NAN, "1", True, None])
+def test_a_plan_for_a_senseless_number_of_records_is_refused(bad):
+    with pytest.raises(ValueError, match="forget: "):
+        classified().plan(bad)
+
+
 def test_dataclasses_of_this_table_are_frozen():
     """What was checked cannot be changed behind the check's back."""
     for subject in TABLE:

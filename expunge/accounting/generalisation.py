@@ -14,6 +14,7 @@ TV is 2 Phi(mu/2) - 1 from GDP, or min(1, sqrt(D_alpha/2)) by Pinsker for alpha 
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 from expunge.accounting.checks import check_count, check_number
 from expunge.accounting.conversions import gdp_total_variation, outward
@@ -65,7 +66,9 @@ class RiskBound:
     total_variation: float
 
     def __post_init__(self) -> None:
-        check_number("retrained_risk", self.retrained_risk)  # of a loss that is never negative
+        if isinstance(self.retrained_risk, Real) and self.retrained_risk < 0:
+            raise InvalidInput("retrained_risk", "the bound needs a loss that is never negative")
+        check_number("retrained_risk", self.retrained_risk)
         check_number("lipschitz", self.lipschitz)
         check_number("radius", self.radius)
         if check_number("total_variation", self.total_variation) > 1:

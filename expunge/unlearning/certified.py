@@ -220,6 +220,8 @@ class Certified(BaseEstimator):
         """Public rows and labels in the private rows' precision; none is none."""
         if public is None:
             return like[:0], np.empty(0, dtype=object)
+        if not isinstance(public, tuple | list) or len(public) != 2:
+            raise ValueError("public: must be a pair (X_public, y_public)")
         features, labels = public
         rows = np.asarray(validate_data(self, features, reset=False, dtype=like.dtype))
         labels = np.asarray(labels)

@@ -97,7 +97,7 @@ def test_the_weight_counts_retained_private_records():
 
 @pytest.mark.parametrize(("public", "private"), [(0, 0), (-1, 2), (2, -1)])
 def test_a_weight_of_no_records_makes_no_sense(public, private):
-    with pytest.raises(InvalidInput, match="no record"):
+    with pytest.raises(InvalidInput, match=r"no record|must be at least 0"):
         public_weight(public=public, retained_private=private)
 
 
@@ -129,7 +129,7 @@ def test_the_factor_multiplies_the_retrained_risk_only():
 
 
 def test_a_negative_risk_is_refused():
-    with pytest.raises(InvalidInput, match="retrained_risk: must not be negative"):
+    with pytest.raises(InvalidInput, match="never negative"):
         RiskBound(-0.1, 1.0, 1.0, 0.1)
 
 
