@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from expunge.accounting.assumptions import Assumptions, Regime
 from expunge.accounting.bounds import BOUNDS, GDP, Guarantee, HockeyStick, Renyi
 from expunge.accounting.bounds.log_sobolev import initial_constant
+from expunge.accounting.checks import check_number
 from expunge.accounting.conversions import check_delta, outward
 from expunge.accounting.history import History
 from expunge.accounting.moduli import check_step_sizes
@@ -89,7 +90,7 @@ def account(
     """
     check_delta(delta)
     for i, order in enumerate(orders):
-        if not (math.isfinite(order) and order > 1):
+        if check_number(f"orders[{i}]", order) <= 1:
             raise InvalidInput(f"orders[{i}]", "must be finite and above 1")
     check_step_sizes(assumptions, history)
     figures = {name: _figures(name, assumptions, history, delta, orders) for name in BOUNDS}

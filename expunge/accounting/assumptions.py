@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from expunge.accounting.refusal import LARGEST, SMALLEST, InvalidInput
+from expunge.accounting.checks import check_number, check_positive
+from expunge.accounting.refusal import InvalidInput
 
 __all__ = ["Assumptions", "Mark", "Regime"]
 
@@ -55,7 +56,9 @@ class Assumptions:
 
     def __post_init__(self) -> None:
         for name in self.constants():
-            _check_constant(name, getattr(self, name))
+            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+        if not isinstance(self.marks, Mapping):
+            raise InvalidInput("assumptions.marks", "must be a mapping from constants to marks")
         for name, mark in self.marks.items():
             if name not in self.constants():
                 raise InvalidInput(f"assumptions.{name}", "unknown constant")
@@ -106,16 +109,9 @@ class Assumptions:
         return self.marks.get(name, "assumed")
 
 
-def _check_constant(name: str, value: object) -> None:
+def _checked(name: str, value: object) -> float | int | None:
+    """The constant as a plain number; None where nothing is assumed."""
     if value is None and name not in ("weight_decay", "initial_distance"):
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(f"assumptions.{name}", f"must be a number, got {value!r}")
-    if not math.isfinite(value):
-        raise InvalidInput(f"assumptions.{name}", "must be finite")
-    if value < 0:
-        raise InvalidInput(f"assumptions.{name}", "must not be negative")
-    if value and not SMALLEST <= value <= LARGEST:
-        raise InvalidInput(f"assumptions.{name}", f"must be 0 or in {SMALLEST:g} to {LARGEST:g}")
-    if value == 0 and name in ("lipschitz", "radius", "clip"):
-        raise InvalidInput(f"assumptions.{name}", "must be positive")
+        return None
+    check = check_positive if name in ("lipschitz", "radius", "clip") else check_number
+    return check(f"assumptions.{name}", value)

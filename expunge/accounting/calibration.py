@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds import BOUNDS, GDP, Guarantee
+from expunge.accounting.checks import check_count, check_number, check_positive
 from expunge.accounting.conversions import check_delta
 from expunge.accounting.history import History, Normaliser, learn_unlearn
 from expunge.accounting.moduli import check_step_sizes
@@ -54,8 +55,11 @@ class EpsilonDelta:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
-        if not 0 < self.level <= 1e6:
+        level = check_positive("epsilon", self.level)
+        if level > 1e6:
             raise InvalidInput("epsilon", "must be positive and at most 1e6")
+        object.__setattr__(self, "level", level)
+        object.__setattr__(self, "delta", float(self.delta))
 
     def value(self, guarantee: Guarantee) -> float:
         return guarantee.epsilon(self.delta)
@@ -69,9 +73,8 @@ class RenyiWithin:
     order: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.level) and self.level > 0):
-            raise InvalidInput("level", "must be finite and positive")
-        if not (math.isfinite(self.order) and self.order > 1):
+        check_positive("level", self.level)
+        if check_number("order", self.order) <= 1:
             raise InvalidInput("order", "must be finite and above 1")
 
     def value(self, guarantee: Guarantee) -> float:
@@ -101,10 +104,16 @@ class Setting:
     later_requests: int = 0
 
     def __post_init__(self) -> None:
-        if self.public < 0:
-            raise InvalidInput("public", "must not be negative")
-        if self.private < 1:
-            raise InvalidInput("private", "must be at least 1")
+        if not isinstance(self.assumptions, Assumptions):
+            raise InvalidInput("assumptions", "must be an Assumptions record")
+        least = {"private": 1, "public": 0, "forget": 0, "learn_steps": 1}
+        for name, value in least.items():
+            object.__setattr__(self, name, check_count(name, getattr(self, name), value))
+        object.__setattr__(self, "step_size", check_positive("step_size", self.step_size))
+        if self.normaliser not in ("mean", "fixed"):
+            raise InvalidInput("normaliser", "must be mean or fixed")
+        if self.observer not in ("final", "all"):
+            raise InvalidInput("observer", "must be final or all")
         if not 0 <= self.forget <= self.private:
             raise InvalidInput("forget", f"{self.forget} of {self.private} private records")
         if self.forget == self.private + self.public:

@@ -17,6 +17,7 @@ one: epsilons, deltas and divergences up, and the mu that a target allows down.
 
 import math
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -226,5 +227,5 @@ def gaussian_renyi(
 
 def check_delta(delta: float) -> None:
     """Raises: InvalidInput: delta outside (0, 1)."""
-    if not 0 < delta < 1:
+    if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < delta < 1:
         raise InvalidInput("delta", "must be in (0, 1)")

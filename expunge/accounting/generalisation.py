@@ -14,7 +14,9 @@ TV is 2 Phi(mu/2) - 1 from GDP, or min(1, sqrt(D_alpha/2)) by Pinsker for alpha 
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
+from expunge.accounting.checks import check_count, check_number
 from expunge.accounting.conversions import gdp_total_variation, outward
 from expunge.accounting.refusal import InvalidInput
 
@@ -23,7 +25,9 @@ __all__ = ["RiskBound", "mismatch_factor", "mismatch_factor_paper", "pinsker", "
 
 def public_weight(*, public: int, retained_private: int) -> float:
     """w = n_pub / (n_pub + n_r-priv)."""
-    if public < 0 or retained_private < 0 or public + retained_private == 0:
+    check_count("public", public)
+    check_count("retained_private", retained_private)
+    if public + retained_private == 0:
         raise InvalidInput("public", "no record is retained")
     return public / (public + retained_private)
 
@@ -62,8 +66,13 @@ class RiskBound:
     total_variation: float
 
     def __post_init__(self) -> None:
-        if self.retrained_risk < 0:
+        if isinstance(self.retrained_risk, Real) and self.retrained_risk < 0:
             raise InvalidInput("retrained_risk", "the bound needs a loss that is never negative")
+        check_number("retrained_risk", self.retrained_risk)
+        check_number("lipschitz", self.lipschitz)
+        check_number("radius", self.radius)
+        if check_number("total_variation", self.total_variation) > 1:
+            raise InvalidInput("total_variation", "must be in [0, 1]")
 
     @classmethod
     def from_gdp(
@@ -96,7 +105,7 @@ def _grown(exponent: float) -> float:
 
 
 def _check(weight: float, d_infinity: float) -> None:
-    if not 0 <= weight <= 1:
+    if check_number("weight", weight) > 1:
         raise InvalidInput("weight", "must be in [0, 1]")
-    if not d_infinity >= 0:
-        raise InvalidInput("d_infinity", "must not be negative")
+    if d_infinity != math.inf:  # says nothing about the mismatch
+        check_number("d_infinity", d_infinity)

@@ -9,16 +9,16 @@ on `samples` records of which `forgotten` have since been deleted. Learning has
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from expunge.accounting.refusal import LARGEST, SMALLEST, InvalidInput
+from expunge.accounting.checks import check_count, check_flag, check_number, check_positive
+from expunge.accounting.refusal import InvalidInput
 
 __all__ = ["History", "Normaliser", "Phase", "Poisson", "learn_unlearn"]
 
 Normaliser = Literal["mean", "fixed"]
-MOST_STEPS = 2**53  # every count must be exact as a float
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,16 @@ class Poisson:
     counts: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
-        _check_number("poisson.rate", self.rate)
-        if not 0 < self.rate <= 1:
+        object.__setattr__(self, "rate", check_positive("poisson.rate", self.rate))
+        if self.rate > 1:
             raise InvalidInput("poisson.rate", "must be in (0, 1]")
-        for k, (retained, forgotten) in enumerate(self.counts):
-            _check_count(f"poisson.counts[{k}]", retained)
-            _check_count(f"poisson.counts[{k}]", forgotten)
+        pairs = []
+        for k, pair in enumerate(_items("poisson.counts", self.counts)):
+            name, several = f"poisson.counts[{k}]", _items(f"poisson.counts[{k}]", pair)
+            if len(several) != 2:
+                raise InvalidInput(name, "must be a pair (retained, forgotten)")
+            pairs.append((check_count(name, several[0]), check_count(name, several[1])))
+        object.__setattr__(self, "counts", tuple(pairs))
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,8 @@ class Phase:
     poisson: Poisson | None = None
 
     def __post_init__(self) -> None:
-        _check_count("steps", self.steps, least=1)
-        _check_number("step_size", self.step_size)
-        if self.step_size <= 0:
-            raise InvalidInput("step_size", "must be positive")
-        _check_number("sigma", self.sigma)
-        _check_number("rounding", self.rounding)
-        _check_count("samples", self.samples, least=1)
-        _check_count("forgotten", self.forgotten)
+        for name, value in self._plain().items():
+            object.__setattr__(self, name, value)
         if self.forgotten > self.samples:
             raise InvalidInput("forgotten", f"{self.forgotten} of {self.samples} samples")
         if self.forgotten == self.samples:
@@ -83,6 +81,20 @@ class Phase:
             self._check_batches()
         if self.poisson is not None:
             self._check_poisson(self.poisson)
+
+    def _plain(self) -> dict[str, object]:
+        """Counts and numbers by name, checked one by one."""
+        return {
+            "steps": check_count("steps", self.steps, least=1),
+            "step_size": check_positive("step_size", self.step_size),
+            "sigma": check_number("sigma", self.sigma),
+            "rounding": check_number("rounding", self.rounding),
+            "samples": check_count("samples", self.samples, least=1),
+            "forgotten": check_count("forgotten", self.forgotten),
+            "released": check_flag("released", self.released),
+            "batches": _counts("batches", self.batches),
+            "batch_size": _counts("batch_size", self.batch_size, single=True),
+        }
 
     def _check_batches(self) -> None:
         if self.poisson is not None:
@@ -96,8 +108,7 @@ class Phase:
         if len(sizes) != len(self.batches):
             raise InvalidInput("batch_size", f"{len(sizes)} sizes for {len(self.batches)} batches")
         for j, (forgotten, size) in enumerate(zip(self.batches, sizes, strict=True)):
-            _check_count(f"batches[{j}]", forgotten)
-            _check_count("batch_size", size, least=1)
+            check_count("batch_size", size, least=1)
             if forgotten > size:
                 raise InvalidInput(f"batches[{j}]", f"{forgotten} forgotten in a batch of {size}")
         if sum(self.batches) != self.forgotten:
@@ -106,6 +117,8 @@ class Phase:
             )
 
     def _check_poisson(self, poisson: Poisson) -> None:
+        if not isinstance(poisson, Poisson):
+            raise InvalidInput("poisson", "must be a Poisson record")
         if len(poisson.counts) != self.steps:
             raise InvalidInput(
                 "poisson.counts", f"{len(poisson.counts)} pairs for {self.steps} steps"
@@ -153,7 +166,10 @@ class History:
     normaliser_count: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "phases", tuple(self.phases))
+        object.__setattr__(self, "phases", _items("phases", self.phases))
+        for i, phase in enumerate(self.phases):
+            if not isinstance(phase, Phase):
+                raise InvalidInput(f"phases[{i}]", "must be a Phase record")
         if not self.phases:
             raise InvalidInput("phases", "must not be empty")
         if self.normaliser not in ("mean", "fixed"):
@@ -180,7 +196,8 @@ class History:
     def _check_fixed(self) -> None:
         if self.normaliser_count is None:
             object.__setattr__(self, "normaliser_count", self.phases[0].samples)
-        _check_count("normaliser_count", self.normaliser_count, least=1)
+        count = check_count("normaliser_count", self.normaliser_count, least=1)
+        object.__setattr__(self, "normaliser_count", count)
         for i, phase in enumerate(self.phases):
             if phase.samples > self.divisor:
                 raise InvalidInput(
@@ -241,26 +258,23 @@ def learn_unlearn(
         learn_steps, step_size, sigma, samples, forgotten, released=learned_model_released
     )
     phases: Sequence[Phase] = (learn,)
-    if unlearn_steps:
+    if check_count("unlearn_steps", unlearn_steps):
         phases = (learn, Phase(unlearn_steps, step_size, sigma, samples - forgotten))
     return History(tuple(phases), normaliser)
 
 
-def _check_number(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(name, f"must be a number, got {value!r}")
-    if not math.isfinite(value):
-        raise InvalidInput(name, "must be finite")
-    if value < 0:
-        raise InvalidInput(name, "must not be negative")
-    if value and not SMALLEST <= value <= LARGEST:
-        raise InvalidInput(name, f"must be 0 or in {SMALLEST:g} to {LARGEST:g}")
+def _items(name: str, value: object) -> tuple[Any, ...]:
+    """A list of whatever, as a tuple."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInput(name, f"must be a list, got {type(value).__name__}")
+    return tuple(value)
 
 
-def _check_count(name: str, value: object, least: int = 0) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(name, f"must be a whole number, got {value!r}")
-    if value < least:
-        raise InvalidInput(name, f"must be at least {least}, got {value}")
-    if value > MOST_STEPS:
-        raise InvalidInput(name, f"must be at most 2**53, got {value}")
+def _counts(name: str, value: object, *, single: bool = False) -> object:
+    """Counts in order; None stays None and, where one serves for all, so does a count."""
+    if value is None:
+        return None
+    if single and not isinstance(value, Iterable):
+        return check_count(name, value)
+    several = enumerate(_items(name, value))
+    return tuple(check_count(name if single else f"{name}[{j}]", each) for j, each in several)

@@ -5,7 +5,6 @@ the noise: mu is its K = 0 value, further steps buy nothing, and neither retrain
 noise-free base model protects anyone (THEORY 2.11).
 """
 
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
@@ -18,6 +17,7 @@ from expunge.accounting.calibration import (
     smallest_sigma,
     smallest_unlearn_steps,
 )
+from expunge.accounting.checks import check_count, check_positive
 from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.accounting.strategies import Strategy, priced
 
@@ -90,10 +90,9 @@ def plan(
     """
     if unlearn_steps is not None and sigma is not None:
         raise InvalidInput("sigma", "give the unlearning steps or sigma, not both")
-    if unlearn_steps is not None and unlearn_steps < 0:
-        raise InvalidInput("unlearn_steps", "must not be negative")
-    if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
-        raise InvalidInput("sigma", "must be finite and positive")
+    if unlearn_steps is not None:
+        unlearn_steps = check_count("unlearn_steps", unlearn_steps)
+    sigma = None if sigma is None else check_positive("sigma", sigma)
     bounds = {name: _figures(setting, target, unlearn_steps, sigma, name) for name in BOUNDS}
     figures = bounds["shift"]
     return Plan(

@@ -24,6 +24,7 @@ from scipy.stats import norm
 from torch import Tensor
 
 from expunge.core import counters
+from expunge.core.checks import check_fields, count, instance, integer, open_share, positive
 from expunge.core.projection import l2_ball
 from expunge.divergence.coupled import coupled
 from expunge.divergence.estimate import Estimate
@@ -66,6 +67,12 @@ class Heads:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(
+            self,
+            problem=instance(Problem, "a Problem"),
+            unlearn_steps=count(),
+            seed=integer,
+        )
         if isinstance(self.problem.loss, Network):
             raise ValueError("loss: linear heads only; sample networks and estimate from them")
         if not self.problem.sigma > 0:
@@ -231,6 +238,9 @@ def predicted(
         ValueError: as `Heads`; or the step is too large for the noise to be linearised.
     """
     heads = Heads(problem, unlearn_steps, seed)
+    positive("order", order)
+    open_share("level", level)
+    count()("checked", checked)
     direction = heads.direction(order)
     value = heads.mean_part(direction, order)
     part = heads.covariance_part(order)
@@ -277,6 +287,9 @@ def coupled_estimate(
         ValueError: as `Heads`, or fewer than eight pairs.
     """
     heads = Heads(problem, unlearn_steps, seed)
+    positive("order", order)
+    open_share("level", level)
+    count()("pairs", pairs)
     if pairs < 8 or pairs % 2:
         raise ValueError(f"pairs: {pairs}; an even number, at least 8")
     there = _pairs(heads, pairs // 2, "float64")

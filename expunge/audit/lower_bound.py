@@ -20,6 +20,7 @@ from scipy.stats import binom, norm
 
 from expunge.accounting.conversions import epsilon_from_gdp
 from expunge.audit.rates import at_least, at_most
+from expunge.core.checks import array, choice, count, not_negative, open_share
 
 __all__ = [
     "DECISIVE",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 Method = Literal["any test", "gaussian"]
+METHOD = choice("any test", "gaussian")
 THRESHOLDS = 200  # tried on the first half
 DECISIVE = 1 - 1e-6  # confidence at which a claim is refuted: a true one is, once in a million
 
@@ -107,14 +109,15 @@ def epsilon_lower_bound(
     Raises:
         ValueError: too few scores, or ones that are not finite.
     """
-    scores = [np.asarray(values, dtype=np.float64).ravel() for values in (of, against)]
+    scores = [array(n, values).ravel() for n, values in (("of", of), ("against", against))]
     for values in scores:
         if len(values) < 8:
             raise ValueError(f"scores: {len(values)} are too few")
         if not np.isfinite(values).all():
             raise ValueError("scores: not all are finite")
-    if not 0 < delta < 1 or not 0 < level < 1:
-        raise ValueError(f"delta and level: {delta} and {level} must be in (0, 1)")
+    open_share("delta", delta)
+    open_share("level", level)
+    METHOD("method", method)
     halves = [(values[: len(values) // 2], values[len(values) // 2 :]) for values in scores]
     chosen = _best_test([first for first, _ in halves], delta, level, method)
     hits, counts = _counted(chosen, [second for _, second in halves])
@@ -125,6 +128,10 @@ def ceiling(
     models: int, *, delta: float, level: float = 0.95, method: Method = "gaussian"
 ) -> float:
     """What a perfect attack on so many test models of each law shows."""
+    count(1)("models", models)
+    METHOD("method", method)
+    open_share("delta", delta)
+    open_share("level", level)
     return _epsilon(*_limits((models, 0), (models, models), level), delta, method)
 
 
@@ -144,6 +151,11 @@ def models_needed(
     For the test at the midpoint between the laws, with this probability; None if `most` are too
     few. Twice as many are needed in all, because half of them choose the test.
     """
+    not_negative("mu", mu)
+    not_negative("claimed", claimed)
+    count(1)("most", most)
+    open_share("level", level)
+    open_share("power", power)
     if not mu > claimed:
         return None
     rate = float(norm.cdf(mu / 2))

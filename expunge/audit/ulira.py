@@ -26,6 +26,7 @@ from torch import Tensor
 
 from expunge.audit.lower_bound import EpsilonLowerBound, Method, epsilon_lower_bound
 from expunge.audit.verdict import Verdict, judged
+from expunge.core.checks import array, count, open_share
 
 __all__ = ["Leak", "Trend", "Ulira", "leaked", "logit_scores", "trend", "ulira"]
 
@@ -143,10 +144,12 @@ def ulira(
     Raises:
         ValueError: fewer than `shadow` + 16 models of a law, or scores that are not finite.
     """
-    scores = [np.asarray(values, dtype=np.float64) for values in (unlearned, retrained)]
+    count(2)("shadow", shadow)
+    given = {"unlearned": unlearned, "retrained": retrained}
+    scores = [np.atleast_1d(array(name, values)) for name, values in given.items()]
     scores = [values.reshape(len(values), -1) for values in scores]
     for name, values in zip(("unlearned", "retrained"), scores, strict=True):
-        if len(values) < shadow + 16 or shadow < 2:
+        if len(values) < shadow + 16:
             raise ValueError(f"{name}: {len(values)} models; {shadow} shadows need 16 test models")
         if not np.isfinite(values).all():
             raise ValueError(f"{name}: scores are not all finite")
@@ -179,6 +182,8 @@ def trend(repetitions: Sequence[dict[int, Ulira]], *, level: float = 0.95) -> Tr
     Raises:
         ValueError: fewer than four repetitions, fewer than two K, or not the same K in each.
     """
+    open_share("level", level)
+    _check_repetitions(repetitions)
     steps = sorted(repetitions[0]) if repetitions else []
     if len(repetitions) < 4 or any(sorted(attacks) != steps for attacks in repetitions):
         raise ValueError("repetitions: at least four, with the same K in each")
@@ -197,12 +202,40 @@ def leaked(
     retrained_again: tuple[np.ndarray, np.ndarray],
     level: float = 0.95,
 ) -> Leak:
-    """Args: each a pair of scores (models, records): of retained records, of unseen ones."""
+    """Args: each a pair of scores (models, records): of retained records, of unseen ones.
+
+    Raises:
+        ValueError: not such pairs, fewer than two models, or scores that are not finite.
+    """
+    open_share("level", level)
+    named = {"unlearned": unlearned, "retrained": retrained, "retrained_again": retrained_again}
+    unlearned, retrained, retrained_again = (_pair(n, given) for n, given in named.items())
     aucs = [_aucs(*scores) for scores in (unlearned, retrained, retrained_again)]
     difference, interval = _difference(aucs[0], aucs[1], level)
     null, null_interval = _difference(aucs[2], aucs[1], level)
     means = float(aucs[0].mean()), float(aucs[1].mean())
     return Leak(*means, difference, interval, null, null_interval, level)
+
+
+def _check_repetitions(repetitions: Sequence[dict[int, Ulira]]) -> None:
+    if not isinstance(repetitions, list | tuple) or not all(
+        isinstance(attacks, dict) and all(isinstance(one, Ulira) for one in attacks.values())
+        for attacks in repetitions
+    ):
+        raise ValueError("repetitions: must be a list of attacks by K")
+
+
+def _pair(name: str, given: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise ValueError(f"{name}: must be a pair of scores")
+    seen, unseen = (array(name, part) for part in given)
+    if not seen.ndim == unseen.ndim == 2 or len(seen) != len(unseen) or len(seen) < 2:
+        raise ValueError(f"{name}: must be scores (models, records) of at least two models")
+    if not seen.size or not unseen.size:
+        raise ValueError(f"{name}: no records")
+    if not (np.isfinite(seen).all() and np.isfinite(unseen).all()):
+        raise ValueError(f"{name}: scores are not all finite")
+    return seen, unseen
 
 
 def _aucs(seen: np.ndarray, unseen: np.ndarray) -> np.ndarray:

@@ -21,6 +21,8 @@ from expunge.accounting.generalisation import (
     mismatch_factor_paper,
     public_weight,
 )
+from expunge.core.checks import flag, instance
+from expunge.core.checks import share as share_of
 from expunge.divergence.mismatch import DensityRatio
 
 __all__ = ["Cost", "cost", "private_risk"]
@@ -67,6 +69,10 @@ def cost(
     Raises:
         ValueError: coupled ensembles of different sizes, or a single model.
     """
+    flag("coupled", coupled)
+    for name, models in (("unlearned", unlearned), ("retrained", retrained)):
+        if instance(Tensor, "a tensor of stacked heads")(name, models).ndim != 3:
+            raise ValueError(f"{name}: must be (models, outputs, features)")
     if min(len(unlearned), len(retrained)) < 2:
         raise ValueError("unlearned and retrained: at least two models of each")
     if coupled and len(unlearned) != len(retrained):
@@ -98,6 +104,7 @@ def private_risk(
 
     "any mismatch" needs no estimate: the factor is at most (n_pub + n_r-priv)/n_r-priv.
     """
+    share_of("share", share)
     weight = public_weight(public=public, retained_private=retained_private)
     found = ratio.d_infinity(share).value
     factors = {

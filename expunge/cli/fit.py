@@ -1,5 +1,6 @@
 """`expunge fit WORKSPACE`: learn from your own tables."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -78,6 +79,17 @@ def fit(
         released=not unreleased,
         adaptive_requests=adaptive_requests,
     )
+    notices: list[str] = []
     with stages("fit") as progress:
-        document = make(workspace, private, public, options, encoding=encoding, progress=progress)
+        document = make(
+            workspace,
+            private,
+            public,
+            options,
+            encoding=encoding,
+            progress=progress,
+            notice=notices.append,
+        )
+    for line in notices:
+        print(f"expunge: {line}", file=sys.stderr)
     print_json(document) if json else show(document)

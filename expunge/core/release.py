@@ -17,6 +17,8 @@ import math
 
 import numpy as np
 
+from expunge.core.checks import count, not_negative, open_share, positive
+
 __all__ = ["check_sampler", "draw", "grid_for", "rounding_of", "sampler_delta"]
 
 FINE_BITS = 50  # log2 of the discrete Gaussian's integer std
@@ -31,9 +33,10 @@ def draw(center: np.ndarray, std: float, grid: float) -> np.ndarray:
         ValueError: a grid that is no power of two, non-finite input, or values too large for it.
     """
     center = np.asarray(center, dtype=np.float64)
-    if not (grid > 0 and math.frexp(grid)[0] == 0.5):
+    std, grid = positive("std", std), positive("grid", grid)
+    if math.frexp(grid)[0] != 0.5:
         raise ValueError(f"grid: {grid} is not a power of two")
-    if not (math.isfinite(std) and std >= grid):
+    if not std >= grid:
         raise ValueError(f"std: {std} must be finite and at least the grid {grid}")
     if not np.isfinite(center).all():
         raise ValueError("center: not finite")
@@ -47,16 +50,23 @@ def draw(center: np.ndarray, std: float, grid: float) -> np.ndarray:
 
 def grid_for(*, std: float, mu: float, dimension: int) -> float:
     """The largest power of two that costs at most 1/256 of mu: h sqrt(d) <= mu std/256."""
+    positive("std", std)
+    positive("mu", mu)
+    count(1)("dimension", dimension)
     return 2.0 ** math.floor(math.log2(GRID_SHARE * mu * std / math.sqrt(dimension)))
 
 
 def rounding_of(grid: float, dimension: int) -> float:
     """How far rounding to the grid can move the center: grid sqrt(d)/2 (THEORY 2.8)."""
+    positive("grid", grid)
+    count(1)("dimension", dimension)
     return grid * math.sqrt(dimension) / 2 * (1 + 1e-12)
 
 
 def sampler_delta(dimension: int, epsilon: float) -> float:
     """What the sampler adds to delta: (1 + e^eps) d/(4 s^2), s >= 2^(bits-1)."""
+    count(1)("dimension", dimension)
+    not_negative("epsilon", epsilon)
     return (1 + math.exp(min(epsilon, 60.0))) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
 
 
@@ -66,7 +76,7 @@ def check_sampler(dimension: int, epsilon: float, delta: float) -> None:
     Raises:
         ValueError: delta is so small that it is not.
     """
-    if sampler_delta(dimension, epsilon) > 1e-13 * delta:
+    if sampler_delta(dimension, epsilon) > 1e-13 * open_share("delta", delta):
         raise ValueError(f"delta: {delta:g} is too small for {dimension} released coordinates")
 
 

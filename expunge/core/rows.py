@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from expunge.core.checks import positive
+
 __all__ = ["bounded_rows", "public_row_norm"]
 
 BLOCK = 256
@@ -31,6 +33,7 @@ def bounded_rows(
     Raises:
         ValueError: features that are not finite.
     """
+    positive("row_norm", row_norm)
     dtype = features.dtype if features.dtype in (np.float32, np.float64) else np.float64
     width = features.shape[1]
     most = row_norm / math.sqrt(2) if intercept else row_norm
@@ -59,5 +62,14 @@ def _scaled(rows: np.ndarray, most: float) -> np.ndarray:
 
 
 def public_row_norm(features: np.ndarray) -> float:
-    """B from public rows alone: their largest norm, with room for an equal intercept."""
-    return math.sqrt(2) * float(np.linalg.norm(features.astype(np.float64), axis=1).max())
+    """B from public rows alone: their largest norm, with room for an equal intercept.
+
+    Raises:
+        ValueError: no public row has a norm to go by.
+    """
+    norms = np.linalg.norm(features.astype(np.float64), axis=1)
+    largest = math.sqrt(2) * float(norms.max(initial=0.0))
+    if not 0 < largest < math.inf:
+        problem = "every row is zero" if largest == 0 else "rows are not finite"
+        raise ValueError(f"public: {problem}; give row_norm a number instead of 'public'")
+    return largest

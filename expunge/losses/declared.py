@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
+from expunge.core import checks
+from expunge.core.checks import check_fields, count, not_negative, positive
 from expunge.losses.linear import stated
 
 __all__ = ["ConstantExceeded", "Declared"]
@@ -40,6 +42,17 @@ class Declared:
     l2: float = 1e-2
     row_norm: float = 1.0
     outputs: int = 1
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            function=checks.function,
+            slope=positive,
+            bend=not_negative,
+            l2=not_negative,
+            row_norm=positive,
+            outputs=count(1),
+        )
 
     @property
     def mark(self) -> Mark:

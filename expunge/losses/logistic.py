@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
+from expunge.core.checks import check_fields, not_negative, positive
 from expunge.losses.linear import stated
 
 __all__ = ["Logistic"]
@@ -20,6 +21,9 @@ __all__ = ["Logistic"]
 class Logistic:
     l2: float
     row_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, l2=not_negative, row_norm=positive)
 
     @property
     def outputs(self) -> int:

@@ -104,17 +104,25 @@ class Objective:
         value = float(summed) / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
         return value, total.to(theta.device) / self.nbar + self.loss.l2 * offset
 
-    def hessian_product(self, theta: Tensor) -> Callable[[Tensor], Tensor]:
-        """v -> F''(theta) v in the rows' own precision: only ever a direction to try."""
-        at = theta.to(self.features.device, self.features.dtype)
+    def hessian_product(
+        self, theta: Tensor, dtype: torch.dtype | None = None
+    ) -> Callable[[Tensor], Tensor]:
+        """v -> F''(theta) v, only ever a direction to try.
+
+        Args:
+            dtype: Of its products; the rows' own precision if None.
+        """
+        dtype = self.features.dtype if dtype is None else dtype
+        at = theta.to(self.features.device, dtype)
         scores = at.new_empty(self.rows, at.shape[0])
         for i, (rows, _) in enumerate(self.chunks()):
-            torch.matmul(rows, at.T, out=scores[i * CHUNK : i * CHUNK + len(rows)])
+            torch.matmul(rows.to(dtype), at.T, out=scores[i * CHUNK : i * CHUNK + len(rows)])
 
         def product(direction: Tensor) -> Tensor:
             along = direction.to(at)
             total = torch.zeros_like(at, dtype=torch.float64)
-            for (rows, _), known in zip(self.chunks(), scores.split(CHUNK), strict=True):
+            for (stored, _), known in zip(self.chunks(), scores.split(CHUNK), strict=True):
+                rows = stored.to(dtype)
                 total += self.loss.residual_derivative(known, rows @ along.T).T @ rows
             return total.to(direction.device) / self.nbar + self.loss.l2 * direction
 
@@ -184,9 +192,9 @@ def gradient_rounding(
 
     - a chunk of c rows and the sum of its ceil(n/c) chunks:  g(c + n/c) sum ||r_i|| ||x_i||,
       because the matrix of absolute values of a sum of outer products has at most that norm;
-    - a score's error is at most g(D) ||x|| ||theta||, which moves r_i by at most 1 time as much
-      (softmax, sigmoid and the identity are 1-Lipschitz); exp, its sum over C outputs and the
-      division add at most g(C + 16) (1 + ||r||);
+    - a score's error is at most g(D) ||x|| ||theta||, which moves r_i by at most as much (softmax,
+      sigmoid and the identity are 1-Lipschitz) or curvature/B^2 times as much, by a user's word;
+      exp, its sum over C outputs and the division add at most g(C + 16) (1 + ||r||);
     - division by nbar, the ridge product and the final sum add
       8 u (M n/nbar + l2 (||theta|| + ||center||)).
 
@@ -199,7 +207,8 @@ def gradient_rounding(
     chunks = -(-rows // CHUNK)
     share = rows / divisor
     steepest = loss.gradient_bound(theta_norm)  # bounds ||r_i|| ||x_i||
-    scores = g(features + 2) * loss.row_norm * theta_norm
+    bend = max(1.0, loss.curvature / loss.row_norm**2)
+    scores = bend * g(features + 2) * loss.row_norm * theta_norm
     transcendental = g(loss.outputs + 16) * (1 + steepest / loss.row_norm)
     residuals = (scores + transcendental) * loss.row_norm
     summation = g(min(CHUNK, rows) + chunks + 2) * steepest

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
+from expunge.core.checks import check_fields, count, not_negative, positive
 from expunge.losses.linear import stated
 
 __all__ = ["Softmax"]
@@ -23,6 +24,9 @@ class Softmax:
     classes: int
     l2: float
     row_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, classes=count(1), l2=not_negative, row_norm=positive)
 
     @property
     def outputs(self) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
+from expunge.core.checks import check_fields, not_negative, positive, positive_or_infinite
 from expunge.losses.linear import stated
 
 __all__ = ["Squared"]
@@ -24,6 +25,15 @@ class Squared:
     row_norm: float = 1.0
     target_norm: float = 1.0
     radius: float = math.inf
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            l2=not_negative,
+            row_norm=positive,
+            target_norm=positive,
+            radius=positive_or_infinite,
+        )
 
     @property
     def outputs(self) -> int:

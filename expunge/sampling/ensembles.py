@@ -10,13 +10,25 @@ laid out; weights are, when blocks and the number of threads are, and otherwise 
 product's rounding.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import torch
 from torch import Tensor
 
+from expunge.core.checks import (
+    check_values,
+    choice,
+    count,
+    flag,
+    instance,
+    integer,
+    optional,
+    whole_numbers,
+)
+from expunge.core.checks import device as on_device
 from expunge.sampling import shards
 from expunge.sampling.chain import Plan, Point, Regime
 from expunge.sampling.engines import Block, Engine, Local
@@ -78,10 +90,31 @@ def sample_ensemble(
         block: Models computed together; the unit of work, of rounding and of files.
         folder: Where shards go, for ensembles larger than memory; continued if it exists.
     """
+    unlearn_steps = whole_numbers()("unlearn_steps", unlearn_steps)
+    check_values(
+        {
+            "problem": problem,
+            "models": models,
+            "coupled": coupled,
+            "device": device,
+            "seed": seed,
+            "precision": precision,
+            "block": block,
+            "progress": progress,
+        },
+        problem=instance(Problem, "a Problem"),
+        models=count(1),
+        coupled=flag,
+        device=on_device,
+        seed=integer,
+        precision=optional(choice(*get_args(Precision))),
+        block=optional(count(1)),
+        progress=flag,
+    )
     place = torch.device(device)
     if precision is None:
         precision = "bfloat16" if place.type == "cuda" and not coupled else "float32"
-    _check(regimes, unlearn_steps, models, precision, place)
+    _check(regimes, unlearn_steps, precision, place)
     plan = Plan(problem, tuple(regimes), tuple(unlearn_steps), seed, coupled, str(place), precision)
     blocks = _blocks(plan, models, block)
     mapped = _engine(engine)
@@ -133,7 +166,7 @@ def _blocks(plan: Plan, models: int, size: int | None) -> list[Block]:
 
 
 def _engine(given: Engine | str) -> Engine:
-    if not isinstance(given, str):
+    if not isinstance(given, str) and hasattr(given, "map"):
         return given
     if given == "local":
         return Local()
@@ -141,22 +174,21 @@ def _engine(given: Engine | str) -> Engine:
         from expunge.sampling.ray_engine import Ray
 
         return Ray()
-    raise ValueError(f"engine {given!r}: 'local', 'ray', or an engine")
+    raise ValueError(f"engine: {given!r} must be 'local', 'ray', or an engine")
 
 
 def _check(
     regimes: Sequence[str],
     unlearn_steps: Sequence[int],
-    models: int,
     precision: Precision,
     device: torch.device,
 ) -> None:
-    unknown = set(regimes) - {"learned", "unlearned", "retrained"}
-    if unknown or not regimes:
-        raise ValueError(f"regimes are learned, unlearned and retrained, not {sorted(unknown)}")
+    known = ("learned", "unlearned", "retrained")
+    if isinstance(regimes, str) or not isinstance(regimes, Iterable):
+        raise ValueError(f"regimes: must be a list of {', '.join(known)}")
+    if not regimes or not all(isinstance(one, str) and one in known for one in regimes):
+        raise ValueError(f"regimes: must be of {', '.join(known)}, not {regimes!r}")
     if set(regimes) - {"learned"} and not unlearn_steps:
-        raise ValueError("unlearn_steps must name at least one K")
-    if any(k < 0 for k in unlearn_steps) or models < 1:
-        raise ValueError("unlearn_steps must not be negative and models positive")
+        raise ValueError("unlearn_steps: must name at least one K")
     if precision in ("tf32", "bfloat16") and device.type != "cuda":
-        raise ValueError(f"{precision} products need a CUDA device")
+        raise ValueError(f"precision: {precision} products need a CUDA device")

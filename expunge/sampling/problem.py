@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from expunge.core.checks import check_fields, count, not_negative, optional, positive
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.networks import Network
 
@@ -45,6 +46,9 @@ class Gaussian:
 
     std: float
 
+    def __post_init__(self) -> None:
+        check_fields(self, std=not_negative)
+
 
 @dataclass(frozen=True)
 class DefaultUniform:
@@ -71,6 +75,9 @@ class SharedBatches:
 
     size: int
 
+    def __post_init__(self) -> None:
+        check_fields(self, size=count(1))
+
 
 @dataclass(frozen=True)
 class IndependentBatches:
@@ -78,6 +85,9 @@ class IndependentBatches:
 
     size: int
     models_per_order: int = 80
+
+    def __post_init__(self) -> None:
+        check_fields(self, size=count(1), models_per_order=count(1))
 
 
 Init = Gaussian | DefaultUniform | Zero
@@ -109,10 +119,19 @@ class Problem:
     batch: Batch | int | None = None
 
     def __post_init__(self):
-        private = _records(self.private)
+        check_fields(
+            self,
+            step_size=positive,
+            sigma=not_negative,
+            learn_steps=count(),
+            radius=optional(positive),
+        )
+        if not (isinstance(self.loss, Network) or hasattr(self.loss, "residual")):
+            raise ValueError("loss: must be a loss of linear heads, or a Network")
+        private = _records("private", self.private)
         public = private._replace(features=private.features[:0], targets=private.targets[:0])
         if self.public is not None:
-            public = _records(self.public)
+            public = _records("public", self.public)
         set_field = object.__setattr__
         set_field(self, "private", private)
         set_field(self, "public", public)
@@ -124,19 +143,11 @@ class Problem:
     def _check(self) -> None:
         private, public = self.records_of()
         if private.features.shape[1:] != public.features.shape[1:]:
-            raise ValueError("private and public rows have different features")
-        for name in ("step_size", "sigma"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be finite and not negative, not {value}")
-        if self.step_size == 0 or self.learn_steps < 0:
-            raise ValueError("step_size must be positive and learn_steps not negative")
-        if self.radius is not None and not self.radius > 0:
-            raise ValueError(f"radius must be positive, not {self.radius}")
+            raise ValueError("public: rows have other features than private ones")
         remaining = len(private.targets) + len(public.targets) - len(self.forgotten)
         size = 1 if isinstance(self.scheme, FullBatch) else self.scheme.size
         if not 1 <= size <= remaining:
-            raise ValueError(f"a batch of {size} from {remaining} remaining records")
+            raise ValueError(f"batch: {size} of {remaining} remaining records")
 
     def records_of(self) -> tuple[Records, Records]:
         """Private and public rows as tensors."""
@@ -188,38 +199,54 @@ class Problem:
         return kept
 
 
-def _records(given: tuple[ArrayLike, ArrayLike]) -> Records:
-    features, targets = (torch.as_tensor(part) for part in given)
-    if len(features) != len(targets):
-        raise ValueError(f"{len(features)} rows of features and {len(targets)} targets")
+def _records(name: str, given: tuple[ArrayLike, ArrayLike]) -> Records:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ValueError(f"{name}: must be a pair (features, targets)")
+    features, targets = (_tensor(name, part) for part in given)
+    if not features.ndim or not targets.ndim or len(features) != len(targets):
+        shapes = f"{tuple(features.shape)} and {tuple(targets.shape)}"
+        raise ValueError(f"{name}: features and targets of shapes {shapes}")
     if not features.is_floating_point():
         features = features.double()
     if not torch.isfinite(features).all():
-        raise ValueError("features must be finite")
+        raise ValueError(f"{name}: features must be finite")
     return Records(features, targets)
 
 
+def _tensor(name: str, given: ArrayLike) -> Tensor:
+    try:
+        return torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name}: must be arrays of numbers") from error
+
+
 def _indices(given: ArrayLike, rows: int) -> Tensor:
-    chosen = torch.as_tensor(given)
+    chosen = _tensor("forget", given)
+    if chosen.ndim != 1:
+        raise ValueError("forget: must be a list of rows, or a mask of them")
     if chosen.dtype == torch.bool:
         if chosen.shape != (rows,):
-            raise ValueError(f"a mask of {tuple(chosen.shape)} for {rows} private records")
+            raise ValueError(f"forget: a mask of {len(chosen)} for {rows} private records")
         return chosen.nonzero()[:, 0]
+    if len(chosen) and (chosen.is_floating_point() or chosen.is_complex()):
+        raise ValueError("forget: rows must be integers")
     chosen = torch.unique(chosen.long())
     if len(chosen) and not 0 <= int(chosen[0]) <= int(chosen[-1]) < rows:
-        raise ValueError(f"forget names records outside the {rows} private ones")
+        raise ValueError(f"forget: names records outside the {rows} private ones")
     return chosen
 
 
 def _init(given: Init | str) -> Init:
-    if not isinstance(given, str):
+    if isinstance(given, Gaussian | DefaultUniform | Zero):
         return given
-    if given not in NAMED_INITS:
-        raise ValueError(f"init {given!r}: 'zero', 'uniform', or Gaussian(std)")
+    if not isinstance(given, str) or given not in NAMED_INITS:
+        raise ValueError("init: must be 'zero', 'uniform', or Gaussian(std)")
     return NAMED_INITS[given]
 
 
 def _batch(given: Batch | int | None) -> Batch:
     if given is None:
         return FullBatch()
-    return IndependentBatches(given) if isinstance(given, int) else given
+    if isinstance(given, FullBatch | SharedBatches | IndependentBatches):
+        return given
+    return IndependentBatches(count(1)("batch", given))

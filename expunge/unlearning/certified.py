@@ -5,11 +5,9 @@ the certificate is enforced. A request changes everything or nothing.
 """
 
 import copy
-import math
 import warnings
 from dataclasses import replace
 from itertools import chain
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,12 +16,12 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.reservations import Origin
 from expunge.accounting.strategies import Strategy as Price
+from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
@@ -35,15 +33,16 @@ from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import Job, NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.parameters import check_parameters, row_bound
 from expunge.unlearning.placebo import placebo
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import NotConverged, solve
+from expunge.unlearning.tolerances import attainable, least_tolerance
 
 __all__ = ["STRATEGIES", "Certified"]
 
-LARGEST_ROW_NORM = 1e15  # squares stay within float32
 PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
 
 STRATEGIES: dict[str, Strategy] = {
@@ -184,7 +183,7 @@ class Certified(BaseEstimator):
     def plan(self, forget: int) -> list[Price]:
         """Every strategy, priced for forgetting so many records, those that can be taken first."""
         job = self.fitted_.job
-        if not 0 < forget <= job.private:
+        if not 0 < integer("forget", forget) <= job.private:
             raise ValueError(f"forget: {forget} of {job.private} private records")
         return prices(job, forget)
 
@@ -224,7 +223,6 @@ class Certified(BaseEstimator):
         labels: np.ndarray | None = None,
     ) -> None:
         """Learn; nothing of an earlier fit changes before everything has succeeded."""
-        self._check_parameters()
         bound = self._row_norm(public[0])
         count = len(public[0])
         known = id_rows(ids, len(private), offset=count)
@@ -271,6 +269,8 @@ class Certified(BaseEstimator):
         """Public rows and labels in the private rows' precision; none is none."""
         if public is None:
             return like[:0], np.empty(0, dtype=object)
+        if not isinstance(public, tuple | list) or len(public) != 2:
+            raise ValueError("public: must be a pair (X_public, y_public)")
         features, labels = public
         rows = np.asarray(validate_data(self, features, reset=False, dtype=like.dtype))
         labels = np.asarray(labels)
@@ -288,39 +288,23 @@ class Certified(BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        if not 0 < self.epsilon <= LARGEST_MEANINGFUL_EPSILON:
-            raise ValueError(f"epsilon: {self.epsilon} must be in (0, 20]; above is vacuous")
-        if not 0 < self.l2 < math.inf:
-            raise ValueError(f"l2: {self.l2} must be positive; it is the objective's convexity")
-        if self.observer not in ("final", "all"):
-            raise ValueError(f"observer: {self.observer!r} must be 'final' or 'all'")
-        number = isinstance(self.row_norm, Real) and 0 < float(self.row_norm) <= LARGEST_ROW_NORM
-        if not (number or self.row_norm == "public"):
-            raise ValueError(
-                f"row_norm: {self.row_norm!r} must be 'public' or a positive number, at most "
-                f"{LARGEST_ROW_NORM:g}"
-            )
-        if torch.device(self.device).type == "cuda" and not torch.cuda.is_available():
-            raise ValueError(f"device: {self.device!r} is not available; use 'cpu'")
-        if not (self.random_state is None or isinstance(self.random_state, Integral)):
-            raise ValueError(f"random_state: {self.random_state!r} must be an integer or None")
+        check_parameters(self.get_params(deep=False))
 
     def _row_norm(self, public: np.ndarray) -> float:
         if self.row_norm != "public":
             return float(self.row_norm)
         if not len(public):
             raise ValueError("row_norm='public' needs public records; give a number instead")
-        return public_row_norm(public)
+        return row_bound("public", public_row_norm(public))
 
     def _with_reference(self, job: Job) -> Job:
         """The job with the public records' minimiser where `reference` wants it."""
         if self.reference == "zero":
             return job
-        if self.reference not in ("start", "center"):
-            raise ValueError(f"reference: {self.reference!r} must be 'zero', 'start' or 'center'")
         if not job.public:
             raise ValueError(f"reference={self.reference!r} needs public records")
-        found = solve(job.public_objective, job.origin, tolerance=1e-8)
+        alone = replace(job, private=0)
+        found = solve(job.public_objective, job.origin, tolerance=max(1e-8, least_tolerance(alone)))
         return replace(
             job, start=found, center=found.clone() if self.reference == "center" else None
         )
@@ -334,7 +318,7 @@ class Certified(BaseEstimator):
             if chosen not in STRATEGIES:
                 names = ", ".join(["auto", *STRATEGIES])
                 raise ValueError(f"strategy: {chosen!r} is not one of {names}")
-            chosen = STRATEGIES[chosen]
+            chosen = attainable(STRATEGIES[chosen], job)
         if not isinstance(chosen, Strategy):
             raise ValueError(f"strategy: {chosen!r} is neither a name nor a strategy's record")
         if self.observer == "all" and not isinstance(chosen, Langevin):

@@ -15,6 +15,7 @@ from expunge.unlearning.job import Job
 from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.tolerances import attainable
 
 __all__ = ["COLD_PASSES", "WARM_PASSES", "Strategy", "cheapest", "prices"]
 
@@ -28,7 +29,7 @@ def prices(job: Job, forget: int) -> list[Price]:
     """Every strategy for forgetting so many records; those that can be taken first, by cost."""
     langevin, noise_first = Langevin(), NoiseFirst()
     rows = {price.name: price for price in _descent_prices(job, forget, langevin, noise_first)}
-    noise_std, _ = Residual().noise(job)
+    noise_std, _ = attainable(Residual(), job).noise(job)
     exposed = EXPOSED if job.observer == "all" else None
     rows["residual"] = Price(
         name="residual",
@@ -56,7 +57,7 @@ def cheapest(job: Job, forget: int) -> Strategy:
     listed = prices(job, forget)
     for price in listed:
         if price.excluded is None:
-            return made[price.name]
+            return attainable(made[price.name], job)
     reasons = "; ".join(f"{price.name}: {price.excluded}" for price in listed)
     raise ValueError(f"strategy: none can be taken for observer {job.observer!r} ({reasons})")
 

@@ -87,6 +87,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         Args:
             ids: One for each private record; row numbers by default, "index" for a DataFrame's.
         """
+        self._check_parameters()
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
         check_classification_targets(y)
@@ -176,6 +177,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         Args:
             ids: One for each private record; row numbers by default, "index" for a DataFrame's.
         """
+        self._check_parameters()
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)  # noqa: N806
         rows, targets = self._public_records(public, X)

@@ -23,12 +23,13 @@ from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
 from expunge.core import release
+from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import NORMAL_ERROR, normal_source
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job, NoCertificate, Outcome
-from expunge.unlearning.schemes import FullBatch, Scheme, since_deleted
+from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record, since_deleted
 
 __all__ = ["Langevin", "NoiseFirst", "setting_of"]
 
@@ -57,14 +58,14 @@ class Langevin:
     name = "langevin"
 
     def __post_init__(self) -> None:
-        if self.requests < 1:
-            raise ValueError(f"requests: {self.requests} must be at least 1")
-        if self.learn_steps < 2:
-            raise ValueError(f"learn_steps: {self.learn_steps} must be at least 2")
-        if self.sigma is not None and not self.sigma > 0:
-            raise ValueError(f"sigma: {self.sigma} must be positive")
-        if not 0 < self.capacity <= 1:
-            raise ValueError(f"capacity: {self.capacity} must be in (0, 1]")
+        check_fields(
+            self,
+            learn_steps=count(2),
+            sigma=optional(positive),
+            capacity=share,
+            scheme=scheme_record,
+            requests=count(1),
+        )
 
     def fit(self, job: Job) -> Outcome:
         run = _Run.of(job, self.scheme, capacity=self._whole_capacity(job))
@@ -120,8 +121,7 @@ class NoiseFirst:
     name = "noise_first"
 
     def __post_init__(self) -> None:
-        if min(self.learn_steps, self.unlearn_steps) < 1:
-            raise ValueError("learn_steps and unlearn_steps: must be at least 1")
+        check_fields(self, learn_steps=count(1), unlearn_steps=count(1))
 
     def fit(self, job: Job) -> Outcome:
         """Raises: ValueError: requests may look at models, and the first has no noise to count."""

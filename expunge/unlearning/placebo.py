@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import torch
 from torch import Tensor
 
 from expunge.accounting.strategies import WARM_PASSES
@@ -81,9 +82,11 @@ class MeteredObjective(Objective):
         self.meter.saw(theta, found)
         return value, found
 
-    def hessian_product(self, theta: Tensor) -> Callable[[Tensor], Tensor]:
+    def hessian_product(
+        self, theta: Tensor, dtype: torch.dtype | None = None
+    ) -> Callable[[Tensor], Tensor]:
         self.meter.charge(self._product())
-        product = super().hessian_product(theta)
+        product = super().hessian_product(theta, dtype)
 
         def counted(direction: Tensor) -> Tensor:
             self.meter.charge(2 * self._product())

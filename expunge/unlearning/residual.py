@@ -10,7 +10,6 @@ In the accountant this is one noisy step with the identity map (c = 1, s = 0) fr
 forgotten records: they only choose a point of that ball, and the draw is fresh.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -21,30 +20,39 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.core import release
+from expunge.core.checks import check_fields, positive
 from expunge.core.randomness import normal_source
-from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.job import Job, NoCertificate, Outcome
 from expunge.unlearning.solver import solve
+from expunge.unlearning.tolerances import check_tolerance, solution_norm
 
-__all__ = ["Residual", "solution_norm"]
+__all__ = ["Residual"]
 
 MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pays for the grid
 
 
 @dataclass(frozen=True)
 class Residual:
-    """Args: tolerance: Of the gradient norm; fixed in advance, never chosen by the data."""
+    """Args:
+    tolerance: Of the gradient norm; fixed in advance, never chosen by the data. Refused at fit
+        below what rounding allows by public constants; a strategy that is only named takes the
+        least allowed where that is more than 1e-9.
+    """
 
     tolerance: float = 1e-9
     name = "residual"
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise ValueError(f"tolerance: {self.tolerance} must be positive")
+        check_fields(self, tolerance=positive)
 
     def fit(self, job: Job) -> Outcome:
-        """The minimiser itself, without noise."""
+        """The minimiser itself, without noise.
+
+        Raises:
+            ValueError: the tolerance is too small, by public constants.
+        """
+        check_tolerance(job, self.tolerance)
         objective = job.objective
         gram = objective.gram()
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
@@ -59,9 +67,8 @@ class Residual:
         theta = solve(objective, before.secret["theta"], tolerance=self.tolerance / 2, gram=gram)
         noise_std, grid = self.noise(job)
         residual = float(objective.gradient(theta).norm())
-        if not (
-            residual <= self.tolerance and float(theta.norm()) <= solution_norm(loss, job.center)
-        ):
+        most = solution_norm(loss, job.center, self.tolerance)
+        if not (residual <= self.tolerance and float(theta.norm()) <= most):  # `check_tolerance`
             raise NoCertificate("the solver's point does not satisfy its own check")
         if job.seed is None:
             released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
@@ -89,7 +96,8 @@ class Residual:
 
     def distance(self, job: Job) -> float:
         """2 (tol + u)/m: between two runs of the same rule. Public constants only."""
-        rounding = job.gradient_rounding(solution_norm(job.loss, job.center))
+        most = solution_norm(job.loss, job.center, self.tolerance)
+        rounding = job.gradient_rounding(most)
         return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
 
     def noise(self, job: Job) -> tuple[float, float]:
@@ -108,7 +116,7 @@ class Residual:
         assumptions = Assumptions(
             strong_convexity=0.0,
             smoothness=0.0,
-            lipschitz=job.loss.gradient_bound(solution_norm(job.loss, job.center)),
+            lipschitz=job.loss.gradient_bound(solution_norm(job.loss, job.center, self.tolerance)),
             initial_distance=self.distance(job),
             marks={
                 "strong_convexity": "enforced",  # of the identity map, which this phase is
@@ -129,19 +137,6 @@ class Residual:
         if shift.bound(assumptions, history).epsilon(job.target.delta) > job.target.level:
             raise NoCertificate("the planned noise misses the target")
         return assumptions, history
-
-
-def solution_norm(loss: LinearLoss, center: Tensor | None = None) -> float:
-    """A bound on ||theta|| at a checked point; public constants only.
-
-    ||theta* - center|| is at most M/l2, because the ridge balances a mean of gradients, and at
-    most sqrt(2 F(center)/l2), where F(center) is at most its largest value at 0 plus the gradient
-    bound on the way. A little room is left for theta itself.
-    """
-    reach = 0.0 if center is None else float(center.norm())
-    at_center = loss.largest_at_zero + loss.gradient_bound(reach) * reach
-    distance = min(math.sqrt(2 * at_center / loss.l2), loss.lipschitz / loss.l2)
-    return (reach + distance) * 1.01 + 1e-6
 
 
 def _gram_left(job: Job, before: Outcome) -> Gram:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
+from expunge.core.checks import check_fields, positive
 from expunge.unlearning.job import Job, Outcome
-from expunge.unlearning.residual import Residual, solution_norm
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.tolerances import solution_norm
 
 __all__ = ["Retrain"]
 
@@ -22,8 +24,7 @@ class Retrain:
     name = "retrain"
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise ValueError(f"tolerance: {self.tolerance} must be positive")
+        check_fields(self, tolerance=positive)
 
     def fit(self, job: Job) -> Outcome:
         theta = Residual(self.tolerance).fit(job).theta
@@ -33,7 +34,7 @@ class Retrain:
         assumptions = Assumptions(
             strong_convexity=loss.l2,
             smoothness=loss.curvature + loss.l2,
-            lipschitz=loss.gradient_bound(solution_norm(loss, job.center)),
+            lipschitz=loss.gradient_bound(solution_norm(loss, job.center, self.tolerance)),
             weight_decay=loss.l2,
             marks=dict.fromkeys(names, loss.mark),
         )

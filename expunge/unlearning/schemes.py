@@ -10,17 +10,26 @@ The last two mask what is forgotten and use the fixed normaliser (THEORY 2.5, 2.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from expunge.accounting.history import History, Normaliser, Phase, Poisson
+from expunge.core.checks import check_fields, count, flag, integer, share
 from expunge.losses.objective import Objective
 from expunge.sampling.batches import cyclic_partition, poisson_draw
 from expunge.unlearning.job import Job
 
-__all__ = ["SCHEMES", "Cyclic", "FullBatch", "PoissonBatch", "Scheme", "since_deleted"]
+__all__ = [
+    "SCHEMES",
+    "Cyclic",
+    "FullBatch",
+    "PoissonBatch",
+    "Scheme",
+    "scheme_record",
+    "since_deleted",
+]
 
 
 class Scheme(Protocol):
@@ -68,6 +77,9 @@ class FullBatch:
 
     fixed: bool = False
 
+    def __post_init__(self) -> None:
+        check_fields(self, fixed=flag)
+
     @property
     def normaliser(self) -> Normaliser:
         return "fixed" if self.fixed else "mean"
@@ -93,8 +105,7 @@ class Cyclic:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.batches < 1:
-            raise ValueError(f"batches: {self.batches} must be at least 1")
+        check_fields(self, batches=count(1), seed=integer)
 
     @property
     def normaliser(self) -> Normaliser:
@@ -135,8 +146,7 @@ class PoissonBatch:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
-            raise ValueError(f"rate: {self.rate} must be in (0, 1]")
+        check_fields(self, rate=share, seed=integer)
 
     @property
     def normaliser(self) -> Normaliser:
@@ -162,6 +172,18 @@ class PoissonBatch:
             forgotten=there - int((present & job.keep).sum()),
             poisson=Poisson(self.rate, tuple(counts)),
         )
+
+
+def scheme_record(name: str, value: Any) -> Scheme:
+    """A rule for parameters (`core/checks`): anything with a scheme's verbs.
+
+    Raises:
+        ValueError: it has not.
+    """
+    verbs = ("normaliser", "load", "objective", "record")
+    if isinstance(value, type) or not all(hasattr(value, verb) for verb in verbs):
+        raise ValueError(f"{name}: must be FullBatch(), Cyclic(batches) or PoissonBatch(rate)")
+    return value
 
 
 SCHEMES = {scheme.__name__: scheme for scheme in (FullBatch, Cyclic, PoissonBatch)}

@@ -3,12 +3,17 @@
 Newton's method with SciPy's conjugate gradients, preconditioned by (kappa G + l2 I)^-1, G the Gram
 matrix of a sample of the rows and kappa the curvature's share. It goes by the gradient's norm
 alone, because function values resolve nothing near the end. If it does not reach the tolerance,
-L-BFGS takes over from the best point. Which solver ran, and for how long, is the operator's
-business alone (THEORY 5.1 d).
+L-BFGS takes over from the best point, then Newton's method in full precision, and at last
+
+    theta <- theta - g(theta)/L,
+
+which is slow and gets there on every data set whose tolerance is at least twice the rounding floor
+(`tolerances`). Which solver ran, and for how long, is the operator's business alone (THEORY 5.1 d).
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,11 +22,30 @@ from scipy.sparse.linalg import LinearOperator, cg
 from torch import Tensor
 
 from expunge.losses.objective import Gram, Objective
+from expunge.unlearning.tolerances import rounding_floor, solution_norm
 
 __all__ = ["NotConverged", "solve"]
 
 NEWTON_STEPS = 40
 INNER_STEPS = 60
+THOROUGH_STEPS = 400
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How hard Newton's method tries.
+
+    Args:
+        steps: At most.
+        inner: Conjugate gradients a step, at most.
+        shortest: The shortest share of a direction that is tried.
+        dtype: Of Hessian products; the rows' own if None.
+    """
+
+    steps: int = NEWTON_STEPS
+    inner: int = INNER_STEPS
+    shortest: float = 1e-6
+    dtype: torch.dtype | None = None
 
 
 class NotConverged(RuntimeError):
@@ -48,22 +72,32 @@ def solve(
         if gram is None
         else objective.approximate_inverse(gram, _mean_curvature(objective, start))
     )
-    theta, norm = _newton(objective, start, tolerance, apply)
+    theta, norm = _newton(objective, start, tolerance, apply, _Effort())
     if norm > tolerance:
-        theta = _lbfgs(objective, theta, tolerance)
-        theta, norm = _newton(objective, theta, tolerance, apply)
+        further = _lbfgs(objective, theta, tolerance)
+        further, reached = _newton(objective, further, tolerance, apply, _Effort())
+        theta, norm = (further, reached) if reached < norm else (theta, norm)
+    if norm > tolerance:
+        thorough = _Effort(THOROUGH_STEPS, 10 * theta.numel(), 2.0**-60, torch.float64)
+        theta, norm = _newton(objective, theta, tolerance, apply, thorough)
+    if norm > tolerance:
+        theta, norm = _descend(objective, theta, tolerance)
     if not norm <= tolerance:
         raise NotConverged(f"the gradient's norm stayed above the tolerance {tolerance:g}")
     return theta
 
 
 def _newton(
-    objective: Objective, theta: Tensor, tolerance: float, apply: Callable[[Tensor], Tensor]
+    objective: Objective,
+    theta: Tensor,
+    tolerance: float,
+    apply: Callable[[Tensor], Tensor],
+    effort: _Effort,
 ) -> tuple[Tensor, float]:
     """Damped Newton steps; returns the best point and its gradient norm."""
     gradient = objective.gradient(theta)
     norm = float(gradient.norm())
-    for _ in range(NEWTON_STEPS):
+    for _ in range(effort.steps):
         if norm <= tolerance or not math.isfinite(norm):
             break
         # Forcing term: superlinear, and no more digits than the tolerance needs; a step more costs
@@ -71,8 +105,8 @@ def _newton(
         inner, last = min(0.1, math.sqrt(norm)), min(0.5, 0.5 * tolerance / norm)
         if last > inner / 30:
             inner = last
-        direction = _newton_direction(objective, theta, gradient, inner, apply)
-        moved, new_gradient = _line_search(objective, theta, norm, direction)
+        direction = _newton_direction(objective, theta, gradient, inner, apply, effort)
+        moved, new_gradient = _line_search(objective, theta, norm, direction, effort.shortest)
         reached = float(new_gradient.norm())
         if not reached < norm:
             break  # the point before is the better one
@@ -86,8 +120,9 @@ def _newton_direction(
     gradient: Tensor,
     inner: float,
     apply: Callable[[Tensor], Tensor],
+    effort: _Effort,
 ) -> Tensor:
-    product = objective.hessian_product(theta)
+    product = objective.hessian_product(theta, effort.dtype)
     shape, size = theta.shape, theta.numel()
 
     def operator(function: Callable[[Tensor], Tensor]) -> LinearOperator:
@@ -101,14 +136,14 @@ def _newton_direction(
         operator(product),
         -gradient.numpy().ravel(),
         rtol=inner,
-        maxiter=INNER_STEPS,
+        maxiter=effort.inner,
         M=operator(apply),
     )
     return torch.from_numpy(np.asarray(solution)).reshape(shape)
 
 
 def _line_search(
-    objective: Objective, theta: Tensor, norm: float, direction: Tensor
+    objective: Objective, theta: Tensor, norm: float, direction: Tensor, shortest: float
 ) -> tuple[Tensor, Tensor]:
     """Halve the step until the gradient's norm falls, as it does along a Newton direction.
 
@@ -119,7 +154,7 @@ def _line_search(
         moved = theta + step * direction
         gradient = objective.gradient(moved)
         # "not above" lets a NaN end the search; the caller keeps the point before.
-        if not float(gradient.norm()) > (1 - 1e-4 * step) * norm or step < 1e-6:
+        if not float(gradient.norm()) > (1 - 1e-4 * step) * norm or step < shortest:
             return moved, gradient
         step /= 2
 
@@ -137,6 +172,40 @@ def _lbfgs(objective: Objective, theta: Tensor, tolerance: float) -> Tensor:
         options={"maxiter": 2000, "ftol": 0.0, "gtol": tolerance / math.sqrt(theta.numel())},
     )
     return torch.from_numpy(np.asarray(found.x)).reshape(theta.shape)
+
+
+def _descend(objective: Objective, theta: Tensor, tolerance: float) -> tuple[Tensor, float]:
+    """Steps of length 1/L until the tolerance is reached, as it is after kappa log(...) of them.
+
+    With an error of at most e = floor/1.25 a step lowers F - F* by (||g||^2 - e^2)/(2 L), which is
+    more than (m/L) (F - F*)/2 as long as ||g|| > 1.2 floor; F - F* begins below ||g||^2/(2 m).
+    """
+    loss, gradient = objective.loss, objective.gradient(theta)
+    best, norm = theta, float(gradient.norm())
+    floor, smoothness = _floor(objective, tolerance), loss.curvature + loss.l2
+    if not tolerance >= 2 * floor or not math.isfinite(norm):
+        return best, norm
+    kappa = smoothness / loss.l2
+    enough = math.ceil(2 * kappa * (2 * math.log1p(norm / floor) + math.log(kappa) + 1))
+    for _ in range(enough):
+        if norm <= tolerance:
+            break
+        theta = theta - gradient / smoothness
+        gradient = objective.gradient(theta)
+        reached = float(gradient.norm())
+        best, norm = (theta, reached) if reached < norm else (best, norm)
+    return best, norm
+
+
+def _floor(objective: Objective, tolerance: float) -> float:
+    center = objective.center
+    return rounding_floor(
+        objective.loss,
+        rows=objective.rows,
+        features=objective.shape[1],
+        theta_norm=solution_norm(objective.loss, center, 2 * tolerance),
+        center_norm=0.0 if center is None else float(center.norm()),
+    )
 
 
 def _mean_curvature(objective: Objective, theta: Tensor) -> float:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from expunge.accounting.refusal import InvalidInput
-from expunge.workspace.tables import compute, is_text
+from expunge.workspace.tables import compute, is_text, refuse_mixed
 
 __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]
 
@@ -182,6 +182,7 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
     if not is_text(kind):
         raise InvalidInput(str(path), f"column {name!r} is {kind}: {remedy}")
     values = compute.unique(column.cast(pa.string())).to_pylist()
+    refuse_mixed(path, name, values, "declare the column with --encoding FILE")
     categories = sorted(value for value in values if value)
     if not categories:
         raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")

@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
+from expunge.workspace.private_values import private_labels, readable
 from expunge.workspace.status import status
-from expunge.workspace.tables import ids_of, is_text, read_table, write_table
+from expunge.workspace.tables import ids_of, read_table, refuse_mixed, write_table
 
 __all__ = ["fit"]
 
@@ -48,8 +49,14 @@ def fit(
     *,
     encoding: Path | None = None,
     progress: Progress = lambda _: None,
+    notice: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Learn from the two tables and lay down a workspace; returns its status.
+
+    Types and labels come from the public table or from declarations, never from private records.
+
+    Args:
+        notice: Told how many private values could not be read: for the operator alone.
 
     Raises:
         InvalidInput: what is wrong with a file, a column or an option, and the remedy.
@@ -59,17 +66,18 @@ def fit(
     rules = {} if encoding is None else declared(encoding)
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
     theirs = _public_records(public, options, texts)
-    table = read_table(private, text=[options.id, *texts, *_texts(theirs)])
+    table = read_table(private, text=None)
     mine = _Records(private, table, ids_of(private, table, options.id))
     _check_disjoint(mine, theirs)
     progress("encoding")
     coded = _encoding(mine, theirs, options, rules)
+    mine = replace(mine, table=readable(private, mine.table, coded, notice))
     rows = coded.encode(private, mine.table)
     public_rows = None
     if theirs is not None:
         public_rows = (
             coded.encode(theirs.path, theirs.table),
-            labels_of(theirs.path, theirs.table, options),
+            _public_labels(theirs, options),
         )
     if theirs is None and options.classes is None and options.task == "classification":
         raise InvalidInput(
@@ -77,10 +85,13 @@ def fit(
             "without public records, name all labels with --classes: taken from private records "
             "they would tell who is among them",
         )
+    known = _label_set(options, public_rows)
+    labels, blank = private_labels(private, mine.table, options, known, notice)
+    rows[blank] = 0
     progress("learning")
     model = _estimator(options, len(mine.ids), public_rows)
     try:
-        model.fit(rows, labels_of(private, mine.table, options), public=public_rows, ids=mine.ids)
+        model.fit(rows, labels, public=public_rows, ids=mine.ids)
     except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
     progress("writing")
@@ -185,11 +196,23 @@ def _public_records(path: Path | None, options: Options, texts: Sequence[str]) -
     return _Records(path, table, ids)
 
 
-def _texts(theirs: _Records | None) -> list[str]:
-    """Columns that are text in the public table, and must be in the private one."""
-    if theirs is None:
-        return []
-    return [field.name for field in theirs.table.schema if is_text(field.type)]
+def _public_labels(theirs: _Records, options: Options) -> np.ndarray:
+    """Raises: InvalidInput: a label is missing, or is not what the others are."""
+    labels = labels_of(theirs.path, theirs.table, options)
+    if options.classes is None and labels.dtype.kind == "U":
+        different = np.unique(labels).tolist()
+        refuse_mixed(theirs.path, options.label, different, "name all labels with --classes")
+    return labels
+
+
+def _label_set(
+    options: Options, public: tuple[np.ndarray, np.ndarray] | None
+) -> list[str | int] | None:
+    """All labels, in order: those named, or else the public ones; None for a regression."""
+    if options.task == "regression":
+        return None
+    named = () if public is None else public[1]
+    return np.unique(named if options.classes is None else options.classes).tolist()
 
 
 def _check_disjoint(mine: _Records, theirs: _Records | None) -> None:

@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+import math
+import re
 import zlib
 from collections.abc import Collection
 from pathlib import Path
@@ -16,16 +18,35 @@ from pyarrow import parquet
 from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import check_writable, write_whole
 
-__all__ = ["check_output", "compute", "ids_of", "is_text", "read_ids", "read_table", "write_table"]
+__all__ = [
+    "check_output",
+    "compute",
+    "ids_of",
+    "is_text",
+    "number_in",
+    "read_ids",
+    "read_table",
+    "refuse_mixed",
+    "write_table",
+]
 
 compute: Any = (
     pyarrow.compute
 )  # its functions are made when it loads, out of sight of type checkers
+# What Arrow takes for a missing number, and for a boolean.
+MISSING = {
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
+}  # fmt: skip
+WORDS = {"true": 1.0, "false": 0.0}
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?[iI]nf(inity)?")
 KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
-def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
+def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
     """Args: text: Columns that hold text, whatever they look like; CSV guesses the others.
+
+    With None nothing of a CSV is guessed: every column is text, so that no record decides a type.
 
     Raises:
         InvalidInput: not such a table, an empty one, or one that repeats a column.
@@ -36,10 +57,13 @@ def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
         if kind == "csv":
-            _check_header(path, content)
-            options = arrow_csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()))
+            names = _checked_header(path, content)
+            types = dict.fromkeys(names, pa.binary()) if text is None else {}
+            types |= dict.fromkeys(text or (), pa.string())
+            options = arrow_csv.ConvertOptions(column_types=types)
             reading = arrow_csv.ReadOptions(use_threads=False)
             table = arrow_csv.read_csv(pa.BufferReader(content), reading, convert_options=options)
+            table = _decoded(table) if text is None else table
         else:
             # Arrow's threads may outlive a process that exits on bad input, and abort it.
             table = parquet.read_table(
@@ -117,13 +141,63 @@ def _kind(path: Path) -> str:
     return KINDS[suffix.lower()]
 
 
-def _check_header(path: Path, content: bytes) -> None:
-    """Columns that are there twice: Arrow would keep both."""
-    first = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+def number_in(text: str | None) -> float | None:
+    """What a CSV's field says as a number: NaN where it is missing, None where it is none.
+
+    >>> number_in("1e3"), number_in(" true"), number_in("NA"), number_in("about 7")
+    (1000.0, 1.0, nan, None)
+    """
+    written = "" if text is None else text.strip()
+    if written in MISSING:
+        return math.nan
+    if written.lower() in WORDS:
+        return WORDS[written.lower()]
+    if not NUMBER.fullmatch(written):
+        return None
+    return float(written)
+
+
+def refuse_mixed(path: Path, name: str, values: Collection[str | None], remedy: str) -> None:
+    """For a public column of text: that it is not one of numbers with a slip in it.
+
+    Args:
+        values: The different ones.
+
+    Raises:
+        InvalidInput: most are numbers and some are not; one of these is named.
+    """
+    odd = [value for value in values if value and number_in(value) is None]
+    numbers = sum(1 for value in values if value and number_in(value) is not None)
+    if odd and numbers > len(odd):
+        problem = f"column {name!r}: {odd[0]!r} is no number, and most others are"
+        raise InvalidInput(str(path), f"{problem}: correct it, or {remedy}")
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Bytes as text; those that are no UTF-8 are marked, not refused."""
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        try:
+            read = column.cast(pa.string())
+        except pa.ArrowInvalid:
+            marked = [
+                None if one is None else one.decode(errors="replace") for one in column.to_pylist()
+            ]
+            read = pa.chunked_array([pa.array(marked, pa.string())])
+        table = table.set_column(place, field.name, read)
+    return table
+
+
+def _checked_header(path: Path, content: bytes) -> list[str]:
+    """The columns' names, none of them twice: Arrow would keep both."""
+    first = io.TextIOWrapper(
+        io.BytesIO(content), encoding="utf-8-sig", newline="", errors="replace"
+    )
     names = next(csv.reader(first), [])
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(str(path), f"column {name!r} is there twice")
+    return names
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -285,7 +285,7 @@ def test_a_bound_that_does_not_cover_the_setting_refuses() -> None:
         ({"forget": 100}, "forget"),
         ({"step_size": 2.1}, "phases[0].step_size"),
         ({"step_size": math.nan}, "step_size"),
-        ({"learn_steps": 0}, "steps"),
+        ({"learn_steps": 0}, "learn_steps"),
     ],
 )
 def test_a_senseless_setting_names_its_field(changes: dict[str, object], field: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from expunge.accounting import Assumptions, History, InvalidInput, Phase, Poisson, account
-from expunge.accounting.history import MOST_STEPS, learn_unlearn
+from expunge.accounting.checks import MOST_STEPS
+from expunge.accounting.history import learn_unlearn
 
 PHASE = Phase(steps=10, step_size=0.5, sigma=1.0, samples=100, forgotten=5)
 
@@ -249,7 +250,7 @@ def test_the_papers_pipeline_is_one_or_two_phases() -> None:
     assert len(learn_unlearn(unlearn_steps=0, **given).phases) == 1
     released = learn_unlearn(unlearn_steps=7, learned_model_released=True, **given)
     assert released.released_early
-    assert blamed(learn_unlearn, unlearn_steps=-1, **given) == "steps"
+    assert blamed(learn_unlearn, unlearn_steps=-1, **given) == "unlearn_steps"
 
 
 # ---- together with assumptions ----------------------------------------------------------------

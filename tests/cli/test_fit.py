@@ -1,11 +1,13 @@
 """`expunge fit`: two tables in, a workspace out; a refusal is one line and writes nothing."""
 
+import inspect
 import json
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from expunge.cli.fit import fit as command
 from expunge.workspace.fit import fit as library
 from expunge.workspace.options import Options
 from tests.cli.test_main import expunge, spawn
@@ -81,15 +83,17 @@ def test_columns_are_declared_by_a_file(tmp_path):
     assert json.loads(stored["encoding"]) == DECLARED
 
 
-def test_a_class_that_no_public_record_has_is_refused_with_the_option_to_use(tmp_path):
+def test_a_class_that_no_public_record_has_is_told_to_the_operator_with_the_remedy(tmp_path):
     arguments = tables(tmp_path)
     people = private_people()
     people["label"][0] = "maybe"
     write(tmp_path / "private.csv", people)
-    complaint = refused("fit", tmp_path / "workspace", *arguments)
-    assert "maybe" in complaint
-    assert "--classes" in complaint
-    assert printed("fit", tmp_path / "workspace", *arguments, "--classes", "yes,no,maybe")
+    outcome = expunge("fit", tmp_path / "workspace", *arguments, "--json")
+    assert outcome.status == 0
+    assert "1 of 150 cannot be read as one of the labels" in outcome.err
+    assert "--classes" in outcome.err
+    assert "cannot be read" not in outcome.out
+    assert printed("fit", tmp_path / "named", *arguments, "--classes", "yes,no,maybe")
 
 
 @pytest.mark.parametrize(
@@ -160,3 +164,43 @@ def test_the_installed_command_prints_one_document_and_nothing_else(tmp_path):
     assert done.returncode == 0
     assert done.stderr == b""
     assert json.loads(done.stdout)["records"]["private"] == 150
+
+
+# ---- nonsense -----------------------------------------------------------------------------------
+
+NO_NUMBERS = ("nan", "inf", "-1", "0", "abc", "", "1e400")
+NONSENSE = {
+    **dict.fromkeys(("workspace", "private", "public", "id", "label", "encoding", "drop"), ()),
+    "classes": ("", "yes,yes", ","),
+    "epsilon": (*NO_NUMBERS, "21"),
+    "delta": (*NO_NUMBERS, "1"),
+    "strategy": ("hope", "", "nan"),
+    "observer": ("nobody", "", "nan"),
+    "l2": NO_NUMBERS,
+    "row_norm": (*NO_NUMBERS, "private", "1e16"),
+    "task": ("both", "", "nan"),
+    "target_norm": NO_NUMBERS,
+    "unreleased": (),  # a switch
+    "json": (),  # a switch
+}
+
+
+def test_every_option_has_its_nonsense():
+    """A new option without a row fails here; files and columns have tests of their own."""
+    assert set(inspect.signature(command).parameters) == set(NONSENSE)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [(name, value) for name, values in NONSENSE.items() for value in values]
+)
+def test_nonsense_exits_2_with_one_line_that_names_the_option(tmp_path, option, value):
+    arguments = tables(tmp_path)
+    if option == "target_norm":
+        for name in ("private", "public"):
+            path = tmp_path / f"{name}.csv"
+            path.write_text(path.read_text().replace(",yes", ",1").replace(",no", ",2"))
+        arguments += ["--task", "regression"]
+    words = ("fit", tmp_path / "workspace", *arguments, f"--{option.replace('_', '-')}", value)
+    complaint = expunge(*words).complaint
+    assert option in complaint.replace("-", "_")
+    assert not (tmp_path / "workspace").exists()

@@ -1,9 +1,12 @@
 """`expunge plan`: the contract, word for word."""
 
+import inspect
+
 import pytest
 
 from expunge.accounting import Assumptions, History, Phase, account, learn_unlearn
 from expunge.cli.plan import forget_count
+from expunge.cli.plan import plan as command
 from tests.cli.test_main import Outcome, expunge
 
 FIGURES = ["sigma", "unlearn_steps", "epsilon", "public_needed", "verdict"]
@@ -299,3 +302,39 @@ def test_every_plan_names_observer_and_comparator():
         printed = plan(observer=observer, unlearn_steps=5).document
         assert printed["observer"] == observer
         assert printed["comparator"]
+
+
+# ---- nonsense -----------------------------------------------------------------------------------
+
+NO_NUMBERS = ("nan", "inf", "-inf", "-1", "abc", "", "1e400", "true")
+NONSENSE = {
+    "private": (*NO_NUMBERS, "0", "1.5", "9" * 30),
+    "public": (*NO_NUMBERS, "1.5", "9" * 30),
+    "forget": (*NO_NUMBERS, "3001", "1.5", "0.0", "9" * 30),
+    "epsilon": (*NO_NUMBERS, "0", "1e7"),
+    "delta": (*NO_NUMBERS, "0", "1"),
+    "smoothness": (*NO_NUMBERS, "0", "1e-310"),
+    "lipschitz": (*NO_NUMBERS, "0", "1e101"),
+    "learn_steps": (*NO_NUMBERS, "0", "1.5", "9" * 30),
+    "strong_convexity": (*NO_NUMBERS, "9"),
+    "radius": (*NO_NUMBERS, "0"),
+    "step_size": (*NO_NUMBERS, "0", "99"),
+    "unlearn_steps": (*NO_NUMBERS, "1.5", "9" * 30),
+    "sigma": (*NO_NUMBERS, "0"),
+    "normaliser": ("median", "", "nan"),
+    "observer": ("nobody", "", "nan"),
+    "plot": ("plan.txt", "plan"),
+}
+
+
+def test_every_option_has_its_nonsense():
+    """A new option without a row fails here; --json is a switch."""
+    assert set(inspect.signature(command).parameters) - {"json"} == set(NONSENSE)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [(name, value) for name, values in NONSENSE.items() for value in values]
+)
+def test_nonsense_exits_2_with_one_line_that_names_the_option(option, value):
+    complaint = plan(**{option: value}).complaint
+    assert option.replace("_", "-") in complaint

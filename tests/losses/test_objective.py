@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from expunge.losses import objective as module
+from expunge.losses.declared import Declared
 from expunge.losses.logistic import Logistic
 from expunge.losses.objective import Objective, gradient_rounding
 from expunge.losses.softmax import Softmax
@@ -373,3 +374,21 @@ def test_the_exact_gradient_of_the_test_is_right_on_a_rational_case():
     expected = [float(residual * Fraction(x) + t / 2) for x, t in ((0.5, 1), (0.25, 2), (0, 3))]
     assert found[0, :3].tolist() == expected
     assert rounding_error(loss, features, torch.tensor([3.0]), theta) == 0.0
+
+
+def test_rounding_knows_a_declared_bend():
+    """A wave of slope 1 and bend 10^6: an error of the score is a million times one of r."""
+    bend, worst = 1e6, 0.0
+    wave = Declared(lambda s, _: torch.sin(bend * s[:, 0]) / bend, 1.0 + 1e-9, bend, l2=1e-9)
+    plain = Declared(wave.function, wave.slope, 1.0, l2=1e-9)
+    for seed in range(20):
+        features, targets = data(plain, 1, seed=seed)
+        theta = some_theta(plain, seed=seed, scale=20.0)
+        x, t = ([Fraction(v) for v in part.ravel().tolist()] for part in (features, theta))
+        score = sum((a * b for a, b in zip(x, t, strict=True)), Fraction(0))
+        with mpmath.workdps(60):
+            exact = mpmath.cos(int(bend) * mpmath.mpf(score.numerator) / score.denominator)
+            error = abs(mpmath.mpf(float(wave.residual(features @ theta.T, targets))) - exact)
+        assert error <= bound_for(wave, 1, theta)
+        worst = max(worst, float(error) / bound_for(plain, 1, theta))
+    assert worst > 10

@@ -13,7 +13,8 @@ from expunge.losses.objective import Objective, gradient_rounding
 from expunge.unlearning import residual as residual_module
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.model_file import SALT
-from expunge.unlearning.residual import Residual, solution_norm
+from expunge.unlearning.residual import Residual
+from expunge.unlearning.tolerances import solution_norm
 from tests.unlearning.constants import contradicted, direction, falsified, worst_job
 from tests.unlearning.problems import job_of, without
 
@@ -215,11 +216,24 @@ def test_a_solver_that_lies_gives_no_certificate(monkeypatch, move):
         strategy.forget(without(job, [45]), base)
 
 
-def test_a_point_far_out_gives_no_certificate_however_flat_it_is_there(monkeypatch):
-    """The rounding bound holds within the solution's norm, so the norm is checked too."""
+def test_a_point_far_out_where_it_is_flat_is_covered_and_not_refused(monkeypatch):
+    """A loose tolerance lets the solver stop tolerance/l2 away; the rounding bound reaches there.
+
+    Data decides where it stops, so a refusal there would tell of the data (THEORY 5.1 d).
+    """
     job, strategy = job_of(Logistic(l2=1e-2)), Residual(1e3)
     base = strategy.fit(job)
     monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + 1e3)
+    found = strategy.forget(without(job, [45]), base)
+    norm = float(found.secret["theta"].norm())
+    assert solution_norm(job.loss) < norm < solution_norm(job.loss, None, 1e3)
+    assert strategy.distance(job) >= 2 * (1e3 + job.gradient_rounding(norm)) / 1e-2
+
+
+def test_a_point_too_far_out_gives_no_certificate(monkeypatch):
+    job, strategy = job_of(Logistic(l2=1e-2)), Residual(1e3)
+    base = strategy.fit(job)
+    monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + 1e7)
     with pytest.raises(NoCertificate, match="own check"):
         strategy.forget(without(job, [45]), base)
 

@@ -3,6 +3,8 @@
 Any two points with gradients of at most tol lie within 2 tol/m of each other.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -187,8 +189,37 @@ def test_a_bad_point_is_never_returned(loss, monkeypatch):
     objective = problem(loss)
     monkeypatch.setattr(solver, "_newton_direction", idle)
     monkeypatch.setattr(solver, "_lbfgs", lambda _, theta, *__: theta)
+    monkeypatch.setattr(solver, "_descend", lambda _, theta, *__: (theta, 1.0))
     with pytest.raises(NotConverged, match="tolerance"):
         solve(objective, start_of(objective), tolerance=1e-7)
+
+
+def test_newton_in_full_precision_helps_out_where_both_others_fail(loss, monkeypatch):
+    """Rows in float32, a condition of 1e8; the quick Newton and L-BFGS stand still."""
+    objective = problem(replace(loss, l2=1e-8), spread=1.0, dtype=torch.float32)
+    newton, tried = solver._newton, []
+
+    def slow_only(objective, theta, tolerance, apply, effort):
+        tried.append(effort)
+        if effort.dtype is None:
+            return theta, float(objective.gradient(theta).norm())
+        return newton(objective, theta, tolerance, apply, effort)
+
+    monkeypatch.setattr(solver, "_newton", slow_only)
+    monkeypatch.setattr(solver, "_lbfgs", lambda _, theta, *__: theta)
+    monkeypatch.setattr(solver, "_descend", lambda *_: pytest.fail("descent was needed"))
+    theta = solve(objective, start_of(objective), tolerance=1e-11)
+    assert float(objective.gradient(theta).norm()) <= 1e-11
+    assert tried[-1].dtype is torch.float64
+
+
+@pytest.mark.parametrize("sabotage", [idle, uphill])
+def test_without_newton_and_lbfgs_descent_gets_there(loss, sabotage, monkeypatch):
+    objective = problem(replace(loss, l2=1e-2), spread=1.0)
+    monkeypatch.setattr(solver, "_newton_direction", sabotage)
+    monkeypatch.setattr(solver, "_lbfgs", lambda _, theta, *__: theta)
+    theta = solve(objective, start_of(objective), tolerance=1e-10)
+    assert float(objective.gradient(theta).norm()) <= 1e-10
 
 
 def test_a_tolerance_below_rounding_is_refused(loss):

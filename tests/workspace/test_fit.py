@@ -209,8 +209,8 @@ def test_a_dropped_column_counts_for_nothing(tmp_path):
     [
         ({"extra": [1] * 150}, {}, {}, r"private.csv: column 'extra' .* --drop \"extra\""),
         ({}, {"extra": [1] * 120}, {}, r"private.csv: no column 'extra', which the model needs"),
-        ({"age": ["old"] * 150}, {}, {}, r"private.csv: column 'age': "),
-        ({"age": ["inf"] * 150}, {}, {}, r"private.csv: column 'age' holds a number of 1e"),
+        ({"age": ["old"] * 150}, {}, {}, r"private.csv: column 'age': no value can be read"),
+        ({"age": ["inf"] * 150}, {}, {}, r"private.csv: column 'age': no value can be read"),
         ({}, {"age": ["inf"] * 120}, {}, r"public.csv: column 'age' holds a number of 1e"),
         ({}, {"age": [None] * 120}, {}, r"public.csv: column 'age' is empty: .*--drop"),
         ({}, {"colour": ["2026-01-01"] * 120}, {}, r"'colour' is date32.*: .*--encoding"),
@@ -221,7 +221,7 @@ def test_a_dropped_column_counts_for_nothing(tmp_path):
         ({}, {}, {"row_norm": 1e300}, r"row_norm: 1e\+300 must be"),
         ({}, {}, {"label": "nothing"}, r"no column 'nothing'"),
         ({}, {}, {"id": "nothing"}, r"private.csv: no column 'nothing'; there are 'id', 'age'"),
-        ({"label": [None] * 150}, {}, {}, r"private.csv: row 1 has no label"),
+        ({"label": [None] * 150}, {}, {}, r"private.csv: labels in 'label': no value can be read"),
         ({}, {}, {"epsilon": -1.0}, r"epsilon"),
         ({}, {}, {"epsilon": 21.0}, r"epsilon"),
         ({}, {}, {"delta": 1.0}, r"delta"),
@@ -246,9 +246,15 @@ def three_classes():
     return with_column(private_people(), "label", lambda row, one: "maybe" if row == 11 else one)
 
 
-def test_a_class_absent_from_the_public_rows_is_refused_with_the_remedy(tmp_path):
-    with pytest.raises(InvalidInput, match=r"'maybe'.*name all labels with --classes"):
-        fitted(tmp_path, three_classes())
+def test_a_class_absent_from_the_public_rows_is_learned_as_a_blank_row(tmp_path):
+    """Were it refused, the refusal would tell of that record."""
+    workspace = fitted(tmp_path, three_classes())
+    assert settings(workspace)["head"]["labels"]["values"] == ["no", "yes"]
+    rows = stored_rows(workspace)[120:]
+    assert (rows[11, :-1] == 0).all()
+    assert (rows[[10, 12], :-1] != 0).any(axis=1).all()
+    assert forget(workspace, ["00011"])["records"]["forgotten"] == 1
+    assert verify(workspace)["valid"]
 
 
 def test_a_class_absent_from_the_public_rows_is_fine_once_declared(tmp_path):

@@ -26,6 +26,16 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import Observer
 from expunge.accounting.history import History
 from expunge.core import release
+from expunge.core.checks import (
+    check_fields,
+    choice,
+    count,
+    flag,
+    instance,
+    not_negative,
+    optional,
+    positive,
+)
 from expunge.core.projection import l2_ball
 from expunge.losses.objective import UNIT
 from expunge.unlearning.job import NoCertificate
@@ -41,7 +51,7 @@ from expunge.unlearning.networks.noisy_descent import (
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
 from expunge.unlearning.networks.training import Training, trained, training_cost
-from expunge.unlearning.schemes import FullBatch, Scheme
+from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 
 __all__ = ["BASELINES", "Clipped"]
 
@@ -76,12 +86,21 @@ class Clipped:
     name = "clipped"
 
     def __post_init__(self) -> None:
-        if self.unlearn_steps < 1:
-            raise ValueError(f"unlearn_steps: {self.unlearn_steps} must be at least 1")
+        check_fields(
+            self,
+            training=instance(Training, "a Training record"),
+            radius=positive,
+            unlearn_steps=count(1),
+            step_size=positive,
+            clip=positive,
+            weight_decay=not_negative,
+            project=flag,
+            around=choice("start", "zero"),
+            scheme=scheme_record,
+            finetune=optional(instance(Training, "a Training record")),
+        )
         if self.project and self.unlearn_steps < 2:
             raise ValueError("unlearn_steps: the contraction begins after the first of two steps")
-        if not 0 < self.radius < math.inf:
-            raise ValueError(f"radius: {self.radius} must be positive and finite")
         self._descent()
 
     @property

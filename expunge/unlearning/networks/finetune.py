@@ -9,6 +9,7 @@ which is kept as separate state.
 from dataclasses import dataclass, field, replace
 
 from expunge.accounting.calibration import Observer
+from expunge.core.checks import check_fields, instance
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
 from expunge.unlearning.networks.training import Training, trained, training_cost
@@ -23,6 +24,13 @@ class HeadFinetune:
     training: Training = field(default_factory=Training)
     head: Head = field(default_factory=Head)
     name = "head+finetune"
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            training=instance(Training, "a Training record"),
+            head=instance(Head, "a Head record"),
+        )
 
     @property
     def observers(self) -> tuple[Observer, ...]:

@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from expunge.accounting.calibration import Observer
 from expunge.accounting.refusal import InvalidInput
+from expunge.core.checks import check_fields, either, flag, optional, positive
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
@@ -64,13 +65,14 @@ class Head:
     name = "head"
 
     def __post_init__(self) -> None:
-        numbers = {"l2": self.l2}
-        numbers |= {} if self.tolerance is None else {"tolerance": self.tolerance}
-        numbers |= {"row_norm": self.row_norm} if self.row_norm != "public" else {}
-        numbers |= {"target_norm": self.target_norm} if self.target_norm != "public" else {}
-        for name, value in numbers.items():
-            if not 0 < value < np.inf:
-                raise ValueError(f"{name}: {value!r} must be positive")
+        check_fields(
+            self,
+            l2=positive,
+            row_norm=either("public", positive),
+            target_norm=either("public", positive),
+            tolerance=optional(positive),
+            one_by_one=flag,
+        )
 
     def residual(self, loss: LinearLoss) -> Residual:
         """What solves and releases the head."""
@@ -141,10 +143,7 @@ class Head:
                 "without public records give a number, Head(row_norm=...): about 1.4 times the "
                 "norm that the last layer's inputs usually have, not measured on private records",
             )
-        found = public_row_norm(public)
-        if not found > 0:
-            raise InvalidInput("public", "every public record's features are zero")
-        return found
+        return public_row_norm(public)
 
     def _convex(self, job: NetworkJob, features: Tensor, center: Tensor | None = None) -> Job:
         """The head's own problem: public rows first, everything frozen already computed."""

@@ -22,6 +22,7 @@ from expunge.accounting.calibration import EpsilonDelta, Observer, Setting, smal
 from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
 from expunge.core import release
+from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.unlearning.job import Job, NoCertificate
 from expunge.unlearning.networks.clipped_gradients import (
     MEMORY,
@@ -39,7 +40,7 @@ from expunge.unlearning.networks.noisy_descent import (
     rows_of,
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
-from expunge.unlearning.schemes import FullBatch, Scheme, since_deleted
+from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record, since_deleted
 
 __all__ = ["NetworkLangevin"]
 
@@ -85,19 +86,27 @@ class NetworkLangevin:
     name = "langevin"
 
     def __post_init__(self) -> None:
-        if self.learn_steps < 1 or (self.unlearn_steps is not None and self.unlearn_steps < 1):
-            raise ValueError("learn_steps and unlearn_steps: must be at least 1")
-        if self.sigma is not None and not 0 < self.sigma < math.inf:
-            raise ValueError(f"sigma: {self.sigma} must be positive and finite")
-        if not 0 < self.capacity <= 1:
-            raise ValueError(f"capacity: {self.capacity} must be in (0, 1]")
+        check_fields(
+            self,
+            learn_steps=count(1),
+            unlearn_steps=optional(count(1)),
+            sigma=optional(positive),
+            step_size=positive,
+            clip=positive,
+            weight_decay=not_negative,
+            radius=optional(positive),
+            smoothness=optional(positive),
+            around=choice("start", "zero"),
+            gradient_error=optional(not_negative),
+            capacity=share,
+            scheme=scheme_record,
+            memory=count(1),
+        )
         if (self.smoothness is None) != (self.gradient_error is None):
             raise ValueError(
                 "smoothness and gradient_error: declare both, or neither; a smooth map counts "
                 "only as far as it is computed"
             )
-        if self.gradient_error is not None and not 0 <= self.gradient_error < math.inf:
-            raise ValueError(f"gradient_error: {self.gradient_error} must not be negative")
         Descent(self.step_size, self.clip, self.weight_decay, self.radius, self.smoothness)
 
     @property

@@ -24,6 +24,7 @@ from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.refusal import Refused
 from expunge.core import release
+from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.projection import l2_ball, whole_space
 from expunge.core.randomness import NORMAL_ERROR, normal_source
 from expunge.losses import Logistic
@@ -76,10 +77,16 @@ class Descent:
     load: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("step_size", "clip", "radius", "smoothness"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name}: {value} must be positive and finite")
+        check_fields(
+            self,
+            step_size=positive,
+            clip=positive,
+            weight_decay=not_negative,
+            radius=optional(positive),
+            smoothness=optional(positive),
+            gradient_rounding=not_negative,
+            load=positive,
+        )
         if not 0 <= self.weight_decay * self.step_size <= 1:
             raise ValueError(
                 f"weight_decay: {self.weight_decay} must be from 0 to 1/step_size = "

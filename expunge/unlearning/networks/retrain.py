@@ -15,6 +15,7 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import Observer
 from expunge.accounting.history import History, Phase
 from expunge.accounting.refusal import InvalidInput
+from expunge.core.checks import check_fields, choice, instance
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
 from expunge.unlearning.networks.weights import state_of, with_state
@@ -44,8 +45,11 @@ class RetrainNetwork:
     name = "retrain"
 
     def __post_init__(self) -> None:
-        if self.start not in ("public", "scratch"):
-            raise ValueError(f"start: {self.start!r} must be 'public' or 'scratch'")
+        check_fields(
+            self,
+            start=choice("public", "scratch"),
+            training=instance(Training, "a Training record"),
+        )
 
     @property
     def observers(self) -> tuple[Observer, ...]:

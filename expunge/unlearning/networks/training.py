@@ -12,11 +12,13 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from expunge.core.checks import check_fields, count, function, positive
 from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks.checks import refuse_half_precision, refuse_hidden_state
 from expunge.unlearning.networks.flops import training_flops
@@ -41,19 +43,27 @@ class Training:
     optimiser: Callable[..., Optimizer] = torch.optim.Adam
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.epochs, int | float) and 0 < self.epochs < math.inf):
-            raise ValueError(
-                f"epochs: {self.epochs!r} must be a positive number fixed in advance; stopping by "
-                "what the records show is not covered"
-            )
-        if not self.step_size > 0:
-            raise ValueError(f"step_size: {self.step_size} must be positive")
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size: {self.batch_size} must be at least 1")
+        check_fields(
+            self,
+            epochs=_fixed_in_advance,
+            step_size=positive,
+            batch_size=count(1),
+            optimiser=function,
+        )
 
     def steps(self, rows: int) -> int:
         """Of a run over so many rows."""
         return max(1, round(self.epochs * math.ceil(rows / self.batch_size)))
+
+
+def _fixed_in_advance(name: str, value: Any) -> float | int:
+    try:
+        return positive(name, value)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}: a positive number fixed in advance; stopping by what the records show is "
+            "not covered"
+        ) from error
 
 
 def training_cost(job: NetworkJob, training: Training) -> float:

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -23,12 +22,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.accounting.strategies import Strategy as Price
+from expunge.core.checks import integer
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED
 from expunge.unlearning.fitted import fresh_lineage
@@ -52,6 +51,7 @@ from expunge.unlearning.networks.job import (
 )
 from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.noisy_descent import foreseen_words
+from expunge.unlearning.networks.parameters import check_unlearner
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
@@ -132,14 +132,17 @@ class TorchUnlearner:
         device: str = "cpu",
         adaptive_requests: bool = False,
     ) -> None:
-        if not 0 < epsilon <= LARGEST_MEANINGFUL_EPSILON:
-            raise InvalidInput("epsilon", f"{epsilon} must be in (0, 20]; above is vacuous")
-        if observer not in ("final", "all"):
-            raise InvalidInput("observer", f"{observer!r} must be 'final' or 'all'")
-        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-            raise InvalidInput("device", f"{device!r} is not available; use 'cpu'")
-        if not (random_state is None or isinstance(random_state, Integral)):
-            raise InvalidInput("random_state", f"{random_state!r} must be an integer or None")
+        check_unlearner(
+            model=model,
+            loss=loss,
+            head=head,
+            epsilon=epsilon,
+            observer=observer,
+            retraining=retraining,
+            released=released,
+            random_state=random_state,
+            device=device,
+        )
         self.model, self.loss, self.head = model, loss, head
         self.target = EpsilonDelta(epsilon, delta)
         self.strategy = _chosen(strategy)
@@ -318,7 +321,7 @@ class TorchUnlearner:
         fitted = self._known()
         job = fitted.job
         there = job.private - job.forgotten
-        if not 0 < forget <= there:
+        if not 0 < integer("forget", forget) <= there:
             raise ValueError(f"forget: {forget} of {there} private records")
         keep, left = job.keep.clone(), job.left.clone()
         gone = job.keep.nonzero()[:forget, 0]  # any of them: only counts matter

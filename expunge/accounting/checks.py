@@ -1,0 +1,65 @@
+"""Numbers of a history, checked where they enter; each comes back as a plain Python number.
+
+NumPy's scalars are numbers; booleans and texts are not. What lies outside `SMALLEST` to `LARGEST`
+would overflow or vanish in products of a few, and counts above 2^53 would not be exact as floats.
+"""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from expunge.accounting.refusal import LARGEST, SMALLEST, InvalidInput
+
+__all__ = ["MOST_STEPS", "check_count", "check_flag", "check_number", "check_positive"]
+
+MOST_STEPS = 2**53  # every count must be exact as a float
+
+
+def check_number(name: str, value: object) -> float | int:
+    """A finite number that is not negative; an int stays an int."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise InvalidInput(name, f"must be a number, got {_shown(value)}")
+    plain: float | int = int(value) if isinstance(value, Integral) else float(value)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise InvalidInput(name, "must be finite")
+    if plain < 0:
+        raise InvalidInput(name, "must not be negative")
+    if plain and not SMALLEST <= plain <= LARGEST:
+        raise InvalidInput(name, f"must be 0 or in {SMALLEST:g} to {LARGEST:g}")
+    return plain
+
+
+def check_positive(name: str, value: object) -> float | int:
+    plain = check_number(name, value)
+    if plain == 0:
+        raise InvalidInput(name, "must be positive")
+    return plain
+
+
+def check_count(name: str, value: object, least: int = 0) -> int:
+    """A whole number from `least` to 2^53."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise InvalidInput(name, f"must be a whole number, got {_shown(value)}")
+    plain = int(value)
+    if plain < least:
+        raise InvalidInput(name, f"must be at least {least}, got {_shown(plain)}")
+    if plain > MOST_STEPS:
+        raise InvalidInput(name, f"must be at most 2**53, got {_shown(plain)}")
+    return plain
+
+
+def check_flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(name, f"must be true or false, got {_shown(value)}")
+    return bool(value)
+
+
+def _shown(value: Any) -> str:
+    """In one short line."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of too many digits to be written
+        return type(value).__name__
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,91 @@
+"""What the parameters of certified estimators may be; looked at when `fit` begins.
+
+scikit-learn's estimators store what they are given, so that nothing is checked before. A
+parameter without a rule here is refused by `tests/test_parameters.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from expunge.accounting.account import LARGEST_MEANINGFUL_EPSILON
+from expunge.accounting.conversions import check_delta
+from expunge.core.checks import (
+    Rule,
+    check_values,
+    choice,
+    device,
+    either,
+    flag,
+    instance,
+    integer,
+    optional,
+    positive,
+    positive_or_infinite,
+)
+from expunge.losses import Declared
+
+__all__ = ["LARGEST_ROW_NORM", "check_parameters", "row_bound", "target_epsilon"]
+
+LARGEST_ROW_NORM = 1e15  # squares stay within float32
+
+
+def check_parameters(given: Mapping[str, Any]) -> None:
+    """Every parameter that has a rule here, by name; `strategy` is looked at where it is chosen.
+
+    Raises:
+        ValueError: the first that makes no sense, in one line.
+    """
+    check_values(given, **{name: rule for name, rule in RULES.items() if name in given})
+
+
+def target_epsilon(name: str, value: Any) -> float | int:
+    """A rule: positive, and small enough to mean something."""
+    plain = positive(name, value)
+    if plain > LARGEST_MEANINGFUL_EPSILON:
+        raise ValueError(f"{name}: {plain} must be in (0, 20]; above is vacuous")
+    return plain
+
+
+def row_bound(name: str, value: Any) -> float | int:
+    """A rule: B, a positive number whose squares stay within float32."""
+    plain = positive(name, value)
+    if plain > LARGEST_ROW_NORM:
+        raise ValueError(f"{name}: {plain:g} must be at most {LARGEST_ROW_NORM:g}")
+    return plain
+
+
+def _labels(name: str, value: Any) -> Any:
+    """A list of labels, none of them missing, none twice."""
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
+        raise ValueError(f"{name}: must be a list of labels, not {type(value).__name__}")
+    labels = np.asarray(value)
+    if labels.ndim != 1 or not len(labels):
+        raise ValueError(f"{name}: must be a list of one or more labels")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"{name}: labels contain NaN or infinity")
+    if any(label is None for label in labels.tolist()):
+        raise ValueError(f"{name}: a label is None")
+    if len({isinstance(label, str) for label in value}) > 1:
+        raise ValueError(f"{name}: texts and numbers have no common order")
+    if len(np.unique(labels)) < len(labels):
+        raise ValueError(f"{name}: a label is there twice")
+    return value
+
+
+RULES: dict[str, Rule] = {
+    "epsilon": target_epsilon,
+    "delta": lambda _, value: check_delta(value),
+    "observer": choice("final", "all"),
+    "l2": positive,
+    "row_norm": either("public", row_bound),
+    "classes": optional(_labels),
+    "target_norm": positive,
+    "radius": positive_or_infinite,
+    "loss": optional(instance(Declared, "a Declared loss")),
+    "reference": choice("zero", "start", "center"),
+    "released": flag,
+    "random_state": optional(integer),
+    "device": device,
+}

@@ -1,0 +1,133 @@
+"""Private values under types that are public: no record decides whether there is a model.
+
+    number      its value                           cannot be read, or beyond all scales: missing
+    text        as it is written                    not among the known values: all 0 (`encoding`)
+    label       one of the public or named labels   anything else: a blank row of the first label
+    target      its value                           anything else: a blank row of target 0
+
+Each value is read by a rule that looks at it and at public records or declarations only. A refusal
+that one private record can cause would tell of that record (THEORY 5.1 d, 2.10). How many values
+could not be read is for the operator alone; a column of which none can be is a mistake in the
+question, and refused.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from expunge.accounting.refusal import InvalidInput
+from expunge.workspace.encoding import LARGEST, NUMBERS, Encoding, Number
+from expunge.workspace.options import Options
+from expunge.workspace.tables import is_text, number_in
+
+__all__ = ["private_labels", "readable"]
+
+Notice = Callable[[str], None]
+Label = str | int
+
+
+def readable(path: Path, table: pa.Table, encoding: Encoding, notice: Notice) -> pa.Table:
+    """The table with its number columns as numbers; what cannot be read is missing.
+
+    Raises:
+        InvalidInput: a column of which no value can be read.
+    """
+    for name, rule in encoding.rules.items():
+        if isinstance(rule, Number) and name in table.column_names:
+            values, unread = _numbers(_castable(path, name, table[name]), rule)
+            _tell(path, f"column {name!r}", "as a number", unread, values, notice)
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, pa.array(values, from_pandas=True))
+    return table
+
+
+def private_labels(
+    path: Path,
+    table: pa.Table,
+    options: Options,
+    known: Sequence[Label] | None,
+    notice: Notice,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The labels, and which rows have none that can be read: those are to be blanked.
+
+    Args:
+        known: All labels, of the public records or named by the user; None for a regression.
+
+    Raises:
+        InvalidInput: the column is not there, or no label in it can be read.
+    """
+    name = options.label
+    if name not in table.column_names:
+        raise InvalidInput(str(path), f"no column {name!r}")
+    if known is None:
+        values, _ = _numbers(_castable(path, name, table[name]), Number(0.0, 1.0))
+        blank = np.isnan(values)
+        labels, kind = np.where(blank, 0.0, values), "as a number"
+    else:
+        places = _places(_castable(path, name, table[name]), known)
+        blank = places < 0
+        labels = np.asarray(known)[np.maximum(places, 0)]
+        kind = "as one of the labels; name all labels with --classes"
+    shown = np.where(blank, math.nan, 0.0)
+    _tell(path, f"labels in {name!r}", kind, int(blank.sum()), shown, notice)
+    return labels, blank
+
+
+def _castable(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Raises: InvalidInput: by the file's own schema the column holds neither numbers nor text."""
+    kind = column.type
+    if is_text(kind) or pa.types.is_null(kind) or any(is_kind(kind) for is_kind in NUMBERS):
+        return column
+    raise InvalidInput(str(path), f"column {name!r} is {kind}, neither numbers nor text")
+
+
+def _numbers(column: pa.ChunkedArray, rule: Number) -> tuple[np.ndarray, int]:
+    """Values as float64, NaN where there is none, and how many of these are not just missing."""
+    if is_text(column.type):
+        texts = column.cast(pa.string()).combine_chunks().dictionary_encode()
+        found = [number_in(text) for text in texts.dictionary.to_pylist()]
+        each = np.array([math.nan if value is None else value for value in found] + [math.nan])
+        missing = np.array([value is not None and math.isnan(value) for value in found] + [True])
+        places = texts.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
+        values, absent = each[places], missing[places]
+    else:
+        values = column.cast(pa.float64(), safe=False).to_numpy()
+        absent = np.isnan(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        beyond = np.abs((values - rule.center) / rule.scale) >= LARGEST
+    values = np.where(beyond, math.nan, values)
+    return values, int((np.isnan(values) & ~absent).sum())
+
+
+def _places(column: pa.ChunkedArray, known: Sequence[Label]) -> np.ndarray:
+    """Which of the known labels each value is; -1 for none."""
+    at = {str(label): place for place, label in enumerate(known)}
+
+    def place(text: str | None) -> int:
+        if text is None or text in at:
+            return -1 if text is None else at[text]
+        value = number_in(text)
+        whole = value is not None and math.isfinite(value) and value == int(value)
+        written = [
+            text.strip().lower(),
+            *([str(int(value))] if whole and value is not None else []),
+        ]
+        return next((at[one] for one in written if one in at), -1)
+
+    texts = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    each = np.array([*(place(text) for text in texts.dictionary.to_pylist()), -1])
+    return each[texts.indices.fill_null(len(each) - 1).to_numpy(zero_copy_only=False)]
+
+
+def _tell(
+    path: Path, what: str, kind: str, unread: int, values: np.ndarray, notice: Notice
+) -> None:
+    """Raises: InvalidInput: nothing in the column can be read."""
+    if not unread:
+        return
+    if np.isnan(values).all():
+        raise InvalidInput(str(path), f"{what}: no value can be read {kind}")
+    notice(f"{path}: {what}: {unread:,} of {len(values):,} cannot be read {kind}")
