@@ -98,6 +98,7 @@ ESTIMATOR = {
     "released": FLAG,
     "random_state": OPTIONAL_SEED,
     "device": ("nonsense", "meta", 1, None, True, "cuda:99", "cpu:x"),
+    "adaptive_requests": FLAG,
 }
 TRAINED = {"training": (*RECORD, None)}
 
@@ -132,6 +133,7 @@ TABLE = {
             **{name: ESTIMATOR[name] for name in ("epsilon", "delta", "strategy", "observer")},
             "retraining": RECORD,
             **{name: ESTIMATOR[name] for name in ("released", "random_state", "device")},
+            "adaptive_requests": FLAG,
         },
     ),
     unlearning.Residual: (unlearning.Residual, {}, {"tolerance": POSITIVE}),
@@ -144,6 +146,7 @@ TABLE = {
             "sigma": OPTIONAL_POSITIVE,
             "capacity": SHARE,
             "scheme": (*RECORD, None, unlearning.FullBatch),
+            "requests": COUNT_FROM_1,
         },
     ),
     unlearning.NoiseFirst: (
@@ -202,6 +205,7 @@ TABLE = {
             "capacity": SHARE,
             "scheme": (*RECORD, None),
             "memory": COUNT_FROM_1,
+            "requests": COUNT_FROM_1,
         },
     ),
     unlearning.Clipped: (
@@ -355,6 +359,7 @@ TABLE = {
             "learn_steps": COUNT_FROM_1,
             "normaliser": WORD,
             "observer": WORD,
+            "later_requests": COUNT,
         },
     ),
     accounting.account: (

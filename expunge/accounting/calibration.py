@@ -106,7 +106,7 @@ class Setting:
     def __post_init__(self) -> None:
         if not isinstance(self.assumptions, Assumptions):
             raise InvalidInput("assumptions", "must be an Assumptions record")
-        least = {"private": 1, "public": 0, "forget": 0, "learn_steps": 1}
+        least = {"private": 1, "public": 0, "forget": 0, "learn_steps": 1, "later_requests": 0}
         for name, value in least.items():
             object.__setattr__(self, name, check_count(name, getattr(self, name), value))
         object.__setattr__(self, "step_size", check_positive("step_size", self.step_size))

@@ -21,20 +21,18 @@ Reservation = Literal[
     "vacuous",
     "earlier releases not covered",
     "label set from private records",
-    "column types from private records",
     "state may have been used twice",
 ]
 Origin = Literal["declared", "public", "private"]
 
 
 class Provenance(BaseModel):
-    """Where noise, labels, column types and state came from; None where nobody said."""
+    """Where noise, labels and state came from; None where nobody said."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     noise: Literal["operating system", "seeded"] | None = None
     labels: Origin | None = None
-    columns: Origin | None = None
     state: Literal["sole", "copied"] | None = None
 
 
@@ -56,7 +54,6 @@ def reservations_of(
         "vacuous": judged.vacuous,
         "earlier releases not covered": earlier_releases == "not covered",
         "label set from private records": provenance.labels == "private",
-        "column types from private records": provenance.columns == "private",
         "state may have been used twice": provenance.state == "copied",
     }
     return [name for name in get_args(Reservation) if facts[name]]
@@ -78,8 +75,6 @@ SENTENCES: dict[Reservation, str] = {
     "earlier releases not covered": "EARLIER RELEASES NOT COVERED.",
     "label set from private records": "Conditional on the label set, which was taken from private "
     "records.",
-    "column types from private records": "Conditional on the column types, which were inferred "
-    "from private records.",
     "state may have been used twice": "That no other request was honoured from a saved or "
     "copied state is the operator's word.",
 }

@@ -145,7 +145,6 @@ def _document(estimator: Estimator) -> dict[str, Any]:
             "released_before": fitted.released_before,
             "lineage": fitted.lineage,
             "labels": fitted.labels,
-            "columns": fitted.columns,
         },
         "head": fitted.head.document(),
         "chosen": _described(fitted.strategy),
@@ -207,7 +206,6 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes)
         released_before=stated["released_before"],
         lineage=stated["lineage"],
         labels=stated["labels"],
-        columns=stated["columns"],
         copied=True,
         certificate=certificate,
     )

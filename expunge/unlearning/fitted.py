@@ -31,7 +31,7 @@ class Fitted:
         classes: Labels of a classifier, sorted; None for a regression.
         released: Models of this fit are handed out.
         released_before: So was a model of an earlier fit, and nothing accounts for it.
-        labels, columns: Where the label set and the column types came from.
+        labels: Where the label set came from.
         lineage: A random name of the fit, the same after every request.
         copied: This state was saved, loaded or copied, so that another one may exist.
         certificate: Of the last request.
@@ -47,7 +47,6 @@ class Fitted:
     released_before: bool
     lineage: str
     labels: Origin | None = None
-    columns: Origin | None = None
     copied: bool = False
     certificate: Certificate | None = None
     fingerprint: bytes = field(init=False)
@@ -96,7 +95,6 @@ class Fitted:
         return Provenance(
             noise="operating system" if self.job.seed is None else "seeded",
             labels=self.labels,
-            columns=self.columns,
             state="copied" if self.copied else "sole",
         )
 

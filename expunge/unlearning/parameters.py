@@ -88,4 +88,5 @@ RULES: dict[str, Rule] = {
     "released": flag,
     "random_state": optional(integer),
     "device": device,
+    "adaptive_requests": flag,
 }

@@ -59,14 +59,16 @@ def _file_difference(path: Path, sha256: str) -> list[Difference]:
 def _certificate_differences(path: Path, document: str) -> list[Difference]:
     """Of the file, which others may hold a copy of, and of what the ledger holds."""
     try:
-        found = parse_certificate(path.read_text(encoding="utf-8"))
-        same = found.canonical() == document
-        problems = differences(found)
+        text = path.read_text(encoding="utf-8")
+        certificate = parse_certificate(text)
+        problems = differences(certificate)
     except (InvalidInput, OSError, UnicodeDecodeError) as error:
         return [Difference(str(path), f"is no certificate ({error})")]
-    if not same and not problems:
+    if not problems and certificate.canonical() != document:
         problems = [Difference("certificate", "is not the one in the ledger")]
-    return [Difference(f"{path}: {one.field}", one.problem) for one in problems]
+    if not problems and text != f"{certificate.readable()}\n":
+        problems = [Difference("certificate", "is not written as it was issued")]
+    return [Difference(f"{path}: {problem.field}", problem.problem) for problem in problems]
 
 
 def _ledger_differences(

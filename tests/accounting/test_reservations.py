@@ -37,13 +37,9 @@ CASES: dict[str, tuple[Certificate, list[Reservation]]] = {
         issued(provenance=Provenance(labels="private")),
         ["label set from private records"],
     ),
-    "columns": (
-        issued(provenance=Provenance(columns="private")),
-        ["column types from private records"],
-    ),
     "copied": (issued(provenance=Provenance(state="copied")), ["state may have been used twice"]),
     "public": (
-        issued(provenance=Provenance(labels="public", columns="declared", state="sole")),
+        issued(provenance=Provenance(labels="public", state="sole")),
         [],
     ),
 }

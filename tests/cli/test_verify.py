@@ -64,7 +64,7 @@ def test_verify_accepts_any_layout_of_the_same_certificate(certificate):
         (lambda d: d["claim"].update(delta=1.0), "claim.delta"),
         (lambda d: d["history"].update(phases=[]), "history.phases"),
         (lambda d: d["history"]["phases"][0].update(steps=True), "history.phases[0].steps"),
-        (lambda d: d.update(schema_version="2"), "schema_version"),
+        (lambda d: d.update(schema_version="3"), "schema_version"),
         (lambda d: d.update(observer="some"), "observer"),
         (lambda d: d["claim"].update(epsilon=float("nan")), "claim.epsilon"),
     ],
@@ -144,7 +144,7 @@ def test_an_altered_workspace_exits_1_and_names_what_was_altered(workspace, kind
         content[-1] ^= 1
         file.write_bytes(content)
     elif kind == "certificate file":
-        file.write_text(file.read_text().replace('"forgotten":1', '"forgotten":2', 1))
+        file.write_text(file.read_text().replace('"forgotten": 1', '"forgotten": 2', 1))
     else:
         change = "UPDATE certificates SET document = replace(document, ?, ?)"
         change_ledger(workspace, change, '"forgotten":1', '"forgotten":2')

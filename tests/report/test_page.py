@@ -5,7 +5,7 @@ import json
 import pytest
 
 from expunge.accounting import Assumptions
-from expunge.accounting.certificate import issue
+from expunge.accounting.certificate import Stated, issue
 from expunge.accounting.history import learn_unlearn
 from expunge.report.page import page
 from tests.report.claims import AUDIT, EVALUATIONS, STRATEGIES
@@ -16,7 +16,7 @@ def certificate(**more):
     history = learn_unlearn(
         learn_steps=100, unlearn_steps=20, step_size=1.0, sigma=0.5, samples=100, forgotten=3
     )
-    found = issue(loss, history, delta=1e-5, **more)
+    found = issue(loss, history, delta=1e-5, stated=Stated(**more))
     return json.loads(found.canonical())
 
 
@@ -47,7 +47,7 @@ def test_the_first_cards_say_who_could_still_learn_what_and_what_retraining_cost
 
 
 def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
-    uncovered = page(document(certificate=certificate(uncovered_releases=True)))
+    uncovered = page(document(certificate=certificate(earlier_releases="not covered")))
     assert "EARLIER RELEASES NOT COVERED" in first_screen(uncovered)
     assert "kept a model from before the deletion" in first_screen(uncovered)
     assert "kept a model from before" not in first_screen(page(document()))

@@ -101,6 +101,7 @@ class NetworkLangevin:
             capacity=share,
             scheme=scheme_record,
             memory=count(1),
+            requests=count(1),
         )
         if (self.smoothness is None) != (self.gradient_error is None):
             raise ValueError(

@@ -36,5 +36,6 @@ def check_unlearner(**given: Any) -> None:
         "released": flag,
         "random_state": optional(integer),
         "device": device,
+        "adaptive_requests": flag,
     }
     check_values(given, **{name: rules[name] for name in given})

@@ -142,6 +142,7 @@ class TorchUnlearner:
             released=released,
             random_state=random_state,
             device=device,
+            adaptive_requests=adaptive_requests,
         )
         self.model, self.loss, self.head = model, loss, head
         self.target = EpsilonDelta(epsilon, delta)
