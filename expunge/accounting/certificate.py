@@ -321,16 +321,14 @@ def records_of(
     Raises:
         InvalidInput: they make no sense.
     """
-    request = AccountRequest.model_validate(
-        {
-            "assumptions": {name: known.model_dump() for name, known in assumptions.items()},
-            "phases": [phase.model_dump() for phase in history.phases],
-            "normaliser": history.normaliser,
-            "normaliser_count": history.normaliser_count,
-            "delta": delta,
-        }
-    )
-    return request.records()
+    document = {
+        "assumptions": {name: known.model_dump() for name, known in assumptions.items()},
+        "phases": [phase.model_dump() for phase in history.phases],
+        "normaliser": history.normaliser,
+        "normaliser_count": history.normaliser_count,
+        "delta": delta,
+    }
+    return validated(AccountRequest, document).records()
 
 
 def now() -> str:

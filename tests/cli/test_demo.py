@@ -88,9 +88,9 @@ class Scores:
         public, private, _ = _digits()
         model = CertifiedClassifier(l2=1e-3).fit(*private, public=public)
         model.forget([i for first in range(3) for i in range(first, PRIVATE, 10)])
-        self.delta = model._job.target.delta
+        self.delta = model.fitted_.job.target.delta
         self.centers = auditing.laws_of(
-            model._job, model._chosen, models=1, seed=0, noise=0.0
+            model.fitted_.job, model.fitted_.strategy, models=1, seed=0, noise=0.0
         )  # no noise: the centers themselves
         direction, other = self.centers.direction, self.centers.control.direction
         self.plane = torch.linalg.qr(torch.stack([direction, other], 1))[0]  # (d, 2)

@@ -38,7 +38,7 @@ def test_fit_tells_people_what_it_made(tmp_path):
 def test_every_option_reaches_the_workspace(tmp_path):
     arguments = [*tables(tmp_path), "--epsilon", 0.5, "--delta", 1e-6, "--strategy", "langevin"]
     arguments += ["--observer", "all", "--l2", 0.02, "--row-norm", 1.5, "--classes", "yes, no"]
-    arguments += ["--drop", "age", "--drop", "member", "--unreleased"]
+    arguments += ["--drop", "age", "--drop", "member", "--unreleased", "--adaptive-requests"]
     stored = printed("fit", tmp_path / "workspace", *arguments)["options"]
     assert stored == {
         "id": "id",
@@ -54,6 +54,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
         "task": "classification",
         "target_norm": None,
         "released": False,
+        "adaptive_requests": True,
     }
 
 
@@ -181,6 +182,7 @@ NONSENSE = {
     "task": ("both", "", "nan"),
     "target_norm": NO_NUMBERS,
     "unreleased": (),  # a switch
+    "adaptive_requests": (),  # a switch
     "json": (),  # a switch
 }
 
