@@ -1,8 +1,8 @@
 """How often an audit catches a planted fault, and how often it flags what is sound.
 
 Three runs of each strategy, seeded: as it is, with a tenth of the noise, and with the unlearning
-skipped. Caught: the attack's lower bound at DECISIVE, the confidence at which an audit declares a
-contradiction, lies above the certified epsilon.
+skipped. Caught: the attack's lower bound at 95 % lies above the certified epsilon; contradicted: so
+does its bound at DECISIVE, the confidence at which an audit says so.
 """
 
 import json
@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.datasets import load_digits
 from torch import Tensor
 
@@ -64,7 +65,7 @@ def _job(settings: Settings, strategy: Residual | Langevin) -> Any:
 def _residual(settings: Settings) -> Iterator[dict[str, Any]]:
     strategy, models = Residual(), settings.residual_models
     job = _job(settings, strategy)
-    caught: dict[str, int] = dict.fromkeys(RUNS, 0)
+    caught = {name: np.zeros(2, dtype=int) for name in RUNS}
     for seed in shown(range(settings.repetitions), "residual"):
         for name, noise in (("sound", 1.0), ("a tenth of the noise", 0.1)):
             laws = laws_of(job, strategy, models=models, seed=seed, noise=noise)
@@ -83,7 +84,7 @@ def _langevin(settings: Settings) -> Iterator[dict[str, Any]]:
     certified = worst.certified(steps)
     both: tuple[Regime, ...] = ("unlearned", "retrained")
     epsilon = certified.epsilon(settings.delta)
-    caught: dict[str, int] = dict.fromkeys(RUNS, 0)
+    caught = {name: np.zeros(2, dtype=int) for name in RUNS}
     for seed in shown(range(settings.repetitions), "langevin"):
         for name, noise in (("sound", 1.0), ("a tenth of the noise", 0.1)):
             of, against = worst.drawn(both, steps, models=models, seed=3 * seed, noise=noise)
@@ -100,7 +101,7 @@ def _row(
     models: int,
     epsilon: float,
     reach: float,
-    caught: dict[str, int],
+    caught: dict[str, np.ndarray],
 ) -> dict[str, Any]:
     return {
         "strategy": strategy,
@@ -108,18 +109,20 @@ def _row(
         "certified_epsilon": epsilon,
         "reach": reach,
         "repetitions": settings.repetitions,
-        "caught": {name: int(count) for name, count in caught.items()},
+        "caught": {name: int(counts[0]) for name, counts in caught.items()},
+        "contradicted": {name: int(counts[1]) for name, counts in caught.items()},
     }
 
 
 def _flagged(
     settings: Settings, of: Tensor, against: Tensor, direction: Tensor, epsilon: float
-) -> bool:
+) -> np.ndarray:
+    """Whether it is caught, and whether it is contradicted."""
     unit = direction / direction.norm()
     scores = [(part.double() @ unit).numpy() for part in (of, against)]
     found = epsilon_lower_bound(of=scores[0], against=scores[1], delta=settings.delta)
-    return found.contradicts(epsilon)
+    return np.array([found.value > epsilon, found.contradicts(epsilon)])
 
 
-def _control(settings: Settings, control: Control) -> bool:
+def _control(settings: Settings, control: Control) -> np.ndarray:
     return _flagged(settings, control.of, control.against, control.direction, control.epsilon)

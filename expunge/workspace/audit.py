@@ -46,7 +46,7 @@ __all__ = [
 
 Progress = Callable[[str], None]
 AUDIT = "audit.json"  # of a workspace: evidence about its model, for the report
-MODELS = {"residual": 400, "langevin": 5000}  # catch a tenth of the noise in 999 of 1,000 audits
+MODELS = {"residual": 400, "langevin": 12_000}  # catch a tenth of the noise in 999 of 1,000 audits
 LEAST = 2 * least_models()  # half of them choose the test
 
 

@@ -155,11 +155,14 @@ def test_a_workspace_is_audited_as_it_stands_by_the_sampler_of_releases(tmp_path
     assert document["positive_control"]["caught"]  # the laws are 10^4 deviations apart
 
 
-@pytest.mark.parametrize(("strategy", "reach"), [("residual", 0.99), ("langevin", 0.31)])
-def test_the_models_of_each_law_catch_a_tenth_of_the_noise_in_999_of_1000_audits(strategy, reach):
-    """Canaries of `langevin` reach a third of the certified mu: `experiments/audit_power`."""
+@pytest.mark.parametrize(("strategy", "times"), [("residual", 9.96), ("langevin", 2.027)])
+def test_the_models_of_each_law_catch_a_tenth_of_the_noise_in_999_of_1000_audits(strategy, times):
+    """`times`: mu of the canaries with a tenth of the noise over the certified one, on digits.
+
+    Those of `langevin` reach 0.32 of it with all of the noise, and the ball holds them back.
+    """
     mu = gdp_for_epsilon(1.0, 1e-5)
-    tests = models_needed(mu=10 * reach * mu, claimed=mu, level=DECISIVE, power=0.999)
+    tests = models_needed(mu=times * mu, claimed=mu, level=DECISIVE, power=0.999)
     assert 2 * tests <= MODELS[strategy]
 
 
