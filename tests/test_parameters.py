@@ -624,7 +624,7 @@ def test_every_public_record_and_estimator_has_a_table():
     made_by_us = {
         "Account", "Certificate", "DefaultUniform", "Ensemble", "EpsilonLowerBound", "Estimate", "InvalidInput",
         "LSTMClassifier", "Local", "Network", "NoCertificate", "Ray", "Recurrent", "Refused",
-        "Ulira",
+        "Ulira", "Verdict", "judged",
     }  # fmt: skip
     public = {
         getattr(package, name)
