@@ -622,7 +622,8 @@ def test_every_parameter_has_a_row(subject):
 def test_every_public_record_and_estimator_has_a_table():
     """What nothing can be wrong with, or what only we make, is named here."""
     made_by_us = {
-        "Account", "Certificate", "DefaultUniform", "Ensemble", "EpsilonLowerBound", "Estimate", "InvalidInput",
+        "Account", "Certificate", "DefaultUniform", "Ensemble", "EpsilonLowerBound", "Estimate",
+        "InvalidInput",
         "LSTMClassifier", "Local", "Network", "NoCertificate", "Ray", "Recurrent", "Refused",
         "Ulira", "Verdict", "judged",
     }  # fmt: skip

@@ -34,6 +34,7 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "cli/test_main.py": "imports, help and refusals; bounds, which draw nothing",
     "core/test_cpu_kernels.py": "imports",
     "experiments/test_main.py": "seeded experiments",
+    "mutation/judge.py": "runs tests, whose seeds are their names",
     "sampling/test_engines.py": "workers of seeded ensembles",
     "sampling/test_kernels.py": "seeded, by Triton's interpreter",
     "sampling/test_lstm_kernels.py": "seeded, by Triton's interpreter",
