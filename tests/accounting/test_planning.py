@@ -62,6 +62,7 @@ def _assert_sigma_is_least(setting: Setting, found: Plan) -> None:
     assert epsilon_of(setting, figures.sigma * (1 - 1e-6), figures.unlearn_steps) > TARGET.level
 
 
+@pytest.mark.slow
 def test_every_planned_setting_meets_its_target_and_wastes_nothing():
     rng = random.Random(3)
     for _ in range(25):

@@ -198,6 +198,7 @@ def test_the_low_bit_attack_breaks_ordinary_float64_noise():
     assert beyond_chance(TRIALS)
 
 
+@pytest.mark.slow
 def test_the_low_bit_attack_stays_at_chance_against_a_release():
     """A mu-GDP mechanism is guessed with probability at most Phi(mu/2)."""
     grid = release.grid_for(std=NOISE_STD, mu=MU, dimension=COORDINATES)

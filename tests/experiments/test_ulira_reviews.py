@@ -442,6 +442,7 @@ def test_times_stand_in_the_order_of_the_cells_whichever_ended_first(sampler, mo
     assert [each.rows[0]["forget"] for each in found] == [10, 1]
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_finds(monkeypatch):
     """Rounding may differ with the number of threads. A block under another's seed is elsewhere:
     no two of the four are alike."""

@@ -43,6 +43,7 @@ def test_the_mirror_and_the_package_of_a_module(tree):
     ]
 
 
+@pytest.mark.slow
 def test_a_mutant_is_killed_by_its_mirror_by_another_file_or_survives(tree):
     names = [*package_of("expunge/audit/size.py", tree), "tests/audit/test_size.py"]
     baselines = {name: baseline_of(tree, name) for name in names}

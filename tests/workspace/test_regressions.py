@@ -145,6 +145,7 @@ def test_a_headline_is_rounded_up(tmp_path):
     assert float(rounded_up(epsilon)) >= epsilon
 
 
+@pytest.mark.slow
 def test_bad_input_after_reading_parquet_exits_2_every_time(tmp_path):
     """Arrow's threads used to abort the exiting process, one time in three."""
     from tests.workspace.tables_made import public_people, write

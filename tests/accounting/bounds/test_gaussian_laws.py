@@ -50,9 +50,9 @@ def check(
     ("name", "least_answered"),
     [
         ("shift", SETTINGS),
-        ("log_sobolev", SETTINGS),
+        pytest.param("log_sobolev", SETTINGS, marks=pytest.mark.slow),
         ("log_sobolev_paper", 2_000),
-        ("iteration", 9_000),
+        pytest.param("iteration", 9_000, marks=pytest.mark.slow),
     ],
 )
 def test_no_bound_is_below_the_exact_law_in_either_direction(sweep, name, least_answered):
