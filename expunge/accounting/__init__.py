@@ -12,7 +12,7 @@
 from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase, Poisson, learn_unlearn
-from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.errors import InvalidInput, Refused
 
 __all__ = [
     "Account",

@@ -15,7 +15,7 @@ from expunge.accounting.checks import check_number
 from expunge.accounting.conversions import check_delta, outward
 from expunge.accounting.history import History
 from expunge.accounting.moduli import check_step_sizes
-from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.errors import InvalidInput, Refused
 
 __all__ = ["Account", "Figures", "account", "order_key"]
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from expunge.accounting.checks import check_number, check_positive
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 __all__ = ["Assumptions", "Mark", "Regime"]
 

@@ -17,8 +17,8 @@ from expunge.accounting.checks import check_count, check_number, check_positive
 from expunge.accounting.conversions import check_delta
 from expunge.accounting.history import History, Normaliser, learn_unlearn
 from expunge.accounting.moduli import check_step_sizes
-from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.accounting.search import first_where, least_where
+from expunge.errors import InvalidInput, Refused
 
 __all__ = [
     "EpsilonDelta",

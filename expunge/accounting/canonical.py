@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import rfc8785
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 __all__ = ["Difference", "altered_fields", "canonical", "fingerprints", "leaves", "sha256"]
 

@@ -22,7 +22,6 @@ from expunge.accounting.canonical import canonical, fingerprints, sha256
 from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validated
 from expunge.accounting.history import History, Phase
 from expunge.accounting.kinds import KINDS, check_capacity, forgotten_in
-from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.accounting.reservations import (
     EarlierReleases,
     Provenance,
@@ -30,6 +29,7 @@ from expunge.accounting.reservations import (
     reservations_of,
     sentence,
 )
+from expunge.errors import InvalidInput, Refused
 
 __all__ = [
     "Certificate",

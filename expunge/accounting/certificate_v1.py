@@ -20,7 +20,7 @@ from expunge.accounting.certificate import (
     claim_in_words,
     records_of,
 )
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["CertificateV1"]
 

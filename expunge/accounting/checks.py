@@ -10,11 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from expunge.accounting.refusal import LARGEST, SMALLEST, InvalidInput
+from expunge.errors import InvalidInput
 
-__all__ = ["MOST_STEPS", "check_count", "check_flag", "check_number", "check_positive"]
+__all__ = [
+    "LARGEST",
+    "MOST_STEPS",
+    "SMALLEST",
+    "check_count",
+    "check_flag",
+    "check_number",
+    "check_positive",
+]
 
 MOST_STEPS = 2**53  # every count must be exact as a float
+# Products of a few numbers in this range do not overflow; those that vanish are handled.
+SMALLEST, LARGEST = 1e-300, 1e100
 
 
 def check_number(name: str, value: object) -> float | int:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, ndtr, ndtri
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 __all__ = [
     "check_delta",

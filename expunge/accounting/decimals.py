@@ -22,7 +22,7 @@ from decimal import (
 )
 from fractions import Fraction
 
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["decimal", "geometric", "rounded_up", "wide_range"]
 

@@ -19,7 +19,7 @@ from pydantic import (
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.history import History, Phase, Poisson
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 __all__ = ["AccountRequest", "parse_account", "parse_json"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from expunge.accounting.checks import check_count, check_flag, check_number, check_positive
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 __all__ = ["History", "Normaliser", "Phase", "Poisson", "learn_unlearn"]
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 __all__ = ["KINDS", "Kind", "check_capacity", "descent_of", "forgotten_in"]
 

@@ -27,7 +27,7 @@ from itertools import groupby
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.decimals import decimal
 from expunge.accounting.history import History, Phase
-from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.errors import InvalidInput, Refused
 
 __all__ = [
     "LEAST_NORMAL",

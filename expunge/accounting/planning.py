@@ -18,8 +18,8 @@ from expunge.accounting.calibration import (
     smallest_unlearn_steps,
 )
 from expunge.accounting.checks import check_count, check_positive
-from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.accounting.strategies import Strategy, priced
+from expunge.errors import InvalidInput, Refused
 
 __all__ = ["Figures", "Plan", "Verdict", "plan"]
 

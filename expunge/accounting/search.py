@@ -4,7 +4,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TypeVar
 
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["first_where", "least_of_valley", "least_where"]
 

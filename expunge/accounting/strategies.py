@@ -16,7 +16,7 @@ from expunge.accounting.calibration import EpsilonDelta, Setting
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.moduli import Run, every_step
-from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.errors import InvalidInput, Refused
 
 __all__ = ["WARM_PASSES", "Strategy", "priced"]
 

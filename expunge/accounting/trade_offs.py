@@ -11,7 +11,7 @@ from expunge.accounting.calibration import (
     smallest_sigma,
     smallest_unlearn_steps,
 )
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["trade_offs"]
 

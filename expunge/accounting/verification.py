@@ -12,7 +12,7 @@ from expunge.accounting.canonical import Difference, altered_fields, leaves
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.certificate_v1 import CertificateV1
 from expunge.accounting.document import parse_json, validated
-from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.errors import InvalidInput, Refused
 
 __all__ = ["AnyCertificate", "Difference", "differences", "file_differences", "read_certificate"]
 

@@ -83,7 +83,7 @@ def run() -> NoReturn:
 
 def _complain(error: Exception) -> int:
     """Print what is wrong; re-raise what is our own fault."""
-    from expunge.accounting.refusal import InvalidInput, Refused
+    from expunge.errors import InvalidInput, Refused
 
     usage = getattr(error, "format_message", None)  # typer's and click's usage errors
     if usage is not None:

@@ -25,7 +25,7 @@ def read_text(path: str) -> str:
     Raises:
         InvalidInput: not UTF-8.
     """
-    from expunge.accounting.refusal import InvalidInput
+    from expunge.errors import InvalidInput
 
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ def verify(
 ) -> None:
     """Check a certificate; exit status 1 and the first wrong field if it does not hold."""
     if file != "-" and Path(file).is_dir():
-        from expunge.accounting.refusal import InvalidInput
+        from expunge.errors import InvalidInput
         from expunge.workspace.verify import verify as check
 
         if model is not None:

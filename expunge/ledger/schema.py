@@ -13,7 +13,7 @@ from typing import Literal
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table
 
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["Busy", "Model", "Request", "Role", "metadata"]
 

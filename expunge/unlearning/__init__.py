@@ -3,10 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from expunge.errors import NoCertificate
+
 if TYPE_CHECKING:
     from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
     from expunge.unlearning.files import load, save
-    from expunge.unlearning.job import NoCertificate
     from expunge.unlearning.langevin import Langevin, NoiseFirst
     from expunge.unlearning.networks.clipped import Clipped
     from expunge.unlearning.networks.finetune import HeadFinetune
@@ -45,7 +46,6 @@ __all__ = [
 _HOMES = {
     "estimator": ("CertifiedClassifier", "CertifiedRegressor"),
     "files": ("load", "save"),
-    "job": ("NoCertificate",),
     "langevin": ("Langevin", "NoiseFirst"),
     "networks.clipped": ("Clipped",),
     "networks.finetune": ("HeadFinetune",),

@@ -23,6 +23,7 @@ from expunge.accounting.reservations import Origin
 from expunge.accounting.strategies import Strategy as Price
 from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.errors import NoCertificate, NotConverged
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
 from expunge.unlearning import model_file
@@ -30,7 +31,7 @@ from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.fitted import Fitted, fresh_lineage
 from expunge.unlearning.ids import id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify
-from expunge.unlearning.job import Job, NoCertificate
+from expunge.unlearning.job import Job
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear_head import LinearHead
 from expunge.unlearning.parameters import check_parameters, row_bound
@@ -38,7 +39,7 @@ from expunge.unlearning.placebo import placebo
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
-from expunge.unlearning.solver import NotConverged, solve
+from expunge.unlearning.solver import solve
 from expunge.unlearning.tolerances import attainable, least_tolerance
 
 __all__ = ["STRATEGIES", "Certified"]

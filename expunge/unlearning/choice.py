@@ -8,9 +8,9 @@ flattest direction. Nothing here looks at the records' content.
 from dataclasses import replace
 
 from expunge.accounting.calibration import EpsilonDelta, smallest_sigma
-from expunge.accounting.refusal import Refused
 from expunge.accounting.strategies import WARM_PASSES, priced
 from expunge.accounting.strategies import Strategy as Price
+from expunge.errors import Refused
 from expunge.unlearning.job import Job
 from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.residual import Residual

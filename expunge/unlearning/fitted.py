@@ -14,8 +14,9 @@ import numpy as np
 
 from expunge.accounting.certificate import Certificate, Provenance
 from expunge.accounting.reservations import Origin
+from expunge.errors import NoCertificate
 from expunge.unlearning.choice import Strategy
-from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
 

@@ -17,11 +17,7 @@ from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective, gradient_rounding
 from expunge.unlearning.model_file import Salted
 
-__all__ = ["Job", "NoCertificate", "Outcome"]
-
-
-class NoCertificate(RuntimeError):
-    """Something that voids the certificate was noticed; the model is untouched."""
+__all__ = ["Job", "Outcome"]
 
 
 @dataclass(frozen=True)

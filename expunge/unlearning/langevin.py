@@ -26,9 +26,10 @@ from expunge.core import release
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import NORMAL_ERROR, normal_source
+from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
-from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record, since_deleted
 
 __all__ = ["Langevin", "NoiseFirst", "setting_of"]

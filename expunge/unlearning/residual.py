@@ -22,8 +22,9 @@ from expunge.accounting.history import History, Phase
 from expunge.core import release
 from expunge.core.checks import check_fields, positive
 from expunge.core.randomness import normal_source
+from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
-from expunge.unlearning.job import Job, NoCertificate, Outcome
+from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.solver import solve
 from expunge.unlearning.tolerances import check_tolerance, solution_norm
 

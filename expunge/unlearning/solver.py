@@ -21,10 +21,11 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from torch import Tensor
 
+from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.tolerances import rounding_floor, solution_norm
 
-__all__ = ["NotConverged", "solve"]
+__all__ = ["solve"]
 
 NEWTON_STEPS = 40
 INNER_STEPS = 60
@@ -46,10 +47,6 @@ class _Effort:
     inner: int = INNER_STEPS
     shortest: float = 1e-6
     dtype: torch.dtype | None = None
-
-
-class NotConverged(RuntimeError):
-    """No solver reached the tolerance."""
 
 
 def solve(

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from expunge.accounting.bounds import shift
 from expunge.accounting.calibration import smallest_unlearn_steps
-from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.audit.lower_bound import least_models
 from expunge.audit.sandwich import Control, Laws, sandwich
 from expunge.core import release
 from expunge.core.whole_file import write_whole
+from expunge.errors import InvalidInput, Refused
 from expunge.ledger import Model
 from expunge.unlearning.canaries import WorstDescent, accepted_extremes
 from expunge.unlearning.certified import Certified

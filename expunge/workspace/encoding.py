@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.tables import compute, is_text, refuse_mixed
 
 __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]

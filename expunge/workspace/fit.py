@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import sync, write_whole
+from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.files import save
-from expunge.unlearning.job import NoCertificate
-from expunge.unlearning.solver import NotConverged
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from expunge.accounting.certificate import parse_certificate
-from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import write_whole
+from expunge.errors import InvalidInput
 from expunge.ledger import Busy, Entries, Ledger, Model
 
 __all__ = ["PUBLIC_RECORDS", "Folder"]

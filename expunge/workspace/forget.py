@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from expunge.accounting.refusal import InvalidInput, Refused
+from expunge.errors import InvalidInput, Refused
 from expunge.workspace.folder import Folder
 from expunge.workspace.status import status
 

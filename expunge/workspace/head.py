@@ -8,7 +8,7 @@ import hashlib
 from safetensors import SafetensorError
 from safetensors.torch import load
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.ledger import Entries, Model
 from expunge.unlearning import files
 from expunge.unlearning.linear_head import LinearHead

@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from expunge.accounting.certificate import Certificate
-from expunge.accounting.refusal import Refused
 from expunge.core.whole_file import sync, write_whole
+from expunge.errors import NoCertificate, Refused
 from expunge.ledger import Entries, Request
 from expunge.unlearning.files import save
-from expunge.unlearning.job import NoCertificate
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current

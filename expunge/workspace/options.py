@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 __all__ = ["Options", "row_norm_of"]
 

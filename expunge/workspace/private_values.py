@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.encoding import LARGEST, NUMBERS, Encoding, Number
 from expunge.workspace.options import Options
 from expunge.workspace.tables import is_text, number_in

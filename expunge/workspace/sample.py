@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from safetensors.torch import save_file
 
-from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import check_writable
+from expunge.errors import InvalidInput
 from expunge.unlearning.ensemble import engine_of, problem_of, sampled
 from expunge.unlearning.ids import rows_to_forget
 from expunge.unlearning.langevin import Langevin

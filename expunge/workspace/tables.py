@@ -15,8 +15,8 @@ import pyarrow.compute
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from expunge.accounting.refusal import InvalidInput
 from expunge.core.whole_file import check_writable, write_whole
+from expunge.errors import InvalidInput
 
 __all__ = [
     "check_output",

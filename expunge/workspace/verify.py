@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import Difference, differences, file_differences
+from expunge.errors import InvalidInput
 from expunge.ledger import Entries, Model
 from expunge.workspace.folder import Folder
 

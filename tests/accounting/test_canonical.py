@@ -5,7 +5,7 @@ import json
 import pytest
 
 from expunge.accounting.canonical import altered_fields, canonical, fingerprints, leaves, sha256
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 DOCUMENT = {"b": 1.0, "a": {"x": 0.1, "list": [1, 2], "rows": [{"y": None}, {"y": "z"}]}}
 

@@ -8,8 +8,8 @@ import pytest
 from expunge.accounting.canonical import fingerprints
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.certificate_v1 import CertificateV1
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences, read_certificate
+from expunge.errors import InvalidInput
 
 FILES = sorted((Path(__file__).parent / "schema_1").glob("*.json"))
 PIPELINE = Path(__file__).parent / "schema_1" / "pipeline.json"

@@ -13,7 +13,7 @@ from expunge.accounting.checks import (
     check_number,
     check_positive,
 )
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 
 
 @pytest.mark.parametrize("value", [0, 1, 2.5, np.float32(0.5), np.int64(3), Fraction(1, 2)])

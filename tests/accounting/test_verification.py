@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences, file_differences, read_certificate
+from expunge.errors import InvalidInput
 from tests.accounting.test_certificate import full, issued, resealed
 from tests.accounting.test_kinds import HISTORIES, KIND_OF, KINDS, issue, stated
 

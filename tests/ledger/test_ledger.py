@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.ledger import Busy, Ledger
 from expunge.ledger import ledger as module
 

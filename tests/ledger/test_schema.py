@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from sqlalchemy import create_engine, inspect
 
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 from expunge.ledger.schema import Busy, Model, Request, metadata, models, requests
 
 

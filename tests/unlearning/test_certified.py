@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
+from expunge.errors import NoCertificate
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.files import load, save
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.residual import Residual
 from tests.unlearning.records import labelled, measured

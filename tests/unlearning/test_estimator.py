@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
+from expunge.errors import NoCertificate
 from expunge.unlearning import residual as residual_module
 from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 import torch
 
+from expunge.errors import NoCertificate
 from expunge.losses import Softmax
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.residual import Residual
 from tests.unlearning.problems import job_of, without
 

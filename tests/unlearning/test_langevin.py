@@ -7,10 +7,10 @@ import torch
 from expunge.accounting.bounds import shift
 from expunge.accounting.history import History
 from expunge.accounting.moduli import Run, moduli
+from expunge.errors import NoCertificate
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import gradient_rounding
 from expunge.unlearning import langevin as langevin_module
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 from tests.unlearning.constants import contradicted, direction, even, falsified, worst_job

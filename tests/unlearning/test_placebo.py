@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from expunge.errors import NoCertificate
 from expunge.losses import Logistic
 from expunge.losses.objective import Objective
 from expunge.unlearning.estimator import CertifiedClassifier
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.langevin import Langevin, NoiseFirst
 from expunge.unlearning.placebo import Meter, Spent, metered, nominal_cost, placebo, within_budget
 from expunge.unlearning.residual import Residual

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from expunge.accounting.bounds import shift
+from expunge.errors import NoCertificate
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses import objective as objective_module
 from expunge.losses.objective import Objective, gradient_rounding
 from expunge.unlearning import residual as residual_module
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.model_file import SALT
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.tolerances import solution_norm

@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from expunge.errors import NotConverged
 from expunge.losses.logistic import Logistic
 from expunge.losses.objective import Objective
 from expunge.losses.softmax import Softmax
 from expunge.losses.squared import Squared
 from expunge.unlearning import solver
-from expunge.unlearning.solver import NotConverged, solve
+from expunge.unlearning.solver import solve
 
 FEATURES = 12
 LOSSES = [Logistic(1e-5), Softmax(4, 1e-5), Squared(1e-5)]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from expunge.accounting.conversions import gdp_for_epsilon
-from expunge.accounting.refusal import InvalidInput
 from expunge.audit import epsilon_lower_bound
 from expunge.audit.lower_bound import DECISIVE, models_needed
 from expunge.audit.sandwich import sandwich
+from expunge.errors import InvalidInput
 from expunge.losses import Softmax
 from expunge.unlearning.estimator import CertifiedClassifier
 from expunge.unlearning.langevin import Langevin

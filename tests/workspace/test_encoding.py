@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace import encoding as module
 from expunge.workspace.encoding import Category, Encoding, Number, declared, fitted
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.folder import Folder, current
 from expunge.workspace.forget import forget
 from tests.workspace.tables_made import change_ledger, everything_in, files_of, usual

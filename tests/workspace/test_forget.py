@@ -8,8 +8,8 @@ import pytest
 from safetensors.torch import load_file
 
 from expunge.accounting.certificate import parse_certificate
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences
+from expunge.errors import InvalidInput
 from expunge.ledger import Busy, ledger
 from expunge.workspace.forget import Pending, forget
 from expunge.workspace.predict import predict

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.files import load
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import head_of, loaded

@@ -5,7 +5,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import pytest
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.options import Options, row_norm_of
 
 

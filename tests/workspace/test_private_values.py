@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.encoding import Encoding, Number
 from expunge.workspace.fit import fit
 from expunge.workspace.forget import forget

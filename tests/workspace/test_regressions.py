@@ -69,8 +69,8 @@ def test_report_beside_a_forget_that_finishes_raises_no_false_alarm(tmp_path, mo
 
 
 def test_one_line_even_where_the_reason_has_several(tmp_path, monkeypatch):
+    from expunge.errors import NoCertificate
     from expunge.unlearning.certified import Certified
-    from expunge.unlearning.job import NoCertificate
 
     def no(*_, **__):
         raise NoCertificate("first line\nsecond line")

@@ -3,7 +3,7 @@
 import pytest
 from safetensors.torch import load_file
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.sample import Sampling, sample
 from tests.workspace.tables_made import usual
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.workspace.tables import ids_of, is_text, read_ids, read_table, write_table
 from tests.workspace.tables_made import people, read, write
 

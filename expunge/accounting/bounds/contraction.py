@@ -22,7 +22,7 @@ from expunge.accounting.bounds.shift import gdp_of_stretch
 from expunge.accounting.conversions import gdp_log_delta
 from expunge.accounting.history import History
 from expunge.accounting.moduli import LEAST_NORMAL, Part, Run, moduli, resized, split_trailing
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["bound", "contract"]
 

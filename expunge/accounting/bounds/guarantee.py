@@ -13,7 +13,7 @@ from typing import Protocol
 from scipy.optimize import brentq
 
 from expunge.accounting import conversions
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["GDP", "Guarantee", "HockeyStick", "Renyi"]
 

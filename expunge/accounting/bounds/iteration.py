@@ -13,7 +13,7 @@ from expunge.accounting.bounds.log_sobolev import refuse_uncovered
 from expunge.accounting.bounds.taut_string import forward_distance, pull
 from expunge.accounting.history import History
 from expunge.accounting.moduli import moduli, smooth_parts, split_trailing
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["bound"]
 

@@ -35,7 +35,7 @@ from expunge.accounting.moduli import (
     smooth_parts,
     total_steps,
 )
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = [
     "LogSobolev",

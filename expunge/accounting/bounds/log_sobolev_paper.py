@@ -18,7 +18,7 @@ from expunge.accounting.bounds.log_sobolev import (
 )
 from expunge.accounting.history import History
 from expunge.accounting.moduli import Run, moduli
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["bound", "decay_per_step", "learning_divergence"]
 

@@ -21,7 +21,7 @@ from expunge.accounting.bounds.pieces import least_over_pieces
 from expunge.accounting.bounds.taut_string import pull
 from expunge.accounting.history import History
 from expunge.accounting.moduli import Cycle, Part, Run, moduli
-from expunge.accounting.refusal import Refused
+from expunge.errors import Refused
 
 __all__ = ["bound", "gdp_of_stretch"]
 

@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 from expunge.accounting.decimals import geometric, rounded_up, wide_range
 from expunge.accounting.moduli import Part, Run, total_steps
-from expunge.accounting.refusal import Refused
 from expunge.accounting.search import first_where, least_of_valley
+from expunge.errors import Refused
 
 __all__ = ["forward_distance", "pull"]
 

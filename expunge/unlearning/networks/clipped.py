@@ -37,8 +37,8 @@ from expunge.core.checks import (
     positive,
 )
 from expunge.core.projection import l2_ball
+from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks.clipped_gradients import clipped_mean
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome

@@ -22,10 +22,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
 
+from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling.networks import Network, called_with
 from expunge.sampling.recurrent import Recurrent
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks.inputs import Columns, Inputs
 
 __all__ = [

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.inputs import Inputs
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome, NetworkStrategy

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.clipped import Clipped
 from expunge.unlearning.networks.commitments import tensor_sha256
 from expunge.unlearning.networks.finetune import HeadFinetune

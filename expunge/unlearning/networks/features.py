@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.checks import (
     check_rows_apart,
     last_linear,

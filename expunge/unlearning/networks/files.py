@@ -45,9 +45,9 @@ from torch import Tensor, nn
 from expunge.accounting.canonical import sha256
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.document import parse_json
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences, file_differences
 from expunge.core.whole_file import sync, write_whole
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks import saved
 from expunge.unlearning.networks.described import rebuilt
 from expunge.unlearning.networks.fitted import Fitted

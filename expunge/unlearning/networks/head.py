@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from expunge.accounting.calibration import Observer
-from expunge.accounting.refusal import InvalidInput
 from expunge.core.checks import check_fields, either, flag, optional, positive
 from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.job import Job, Outcome

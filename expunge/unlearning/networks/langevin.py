@@ -23,7 +23,8 @@ from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
 from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
-from expunge.unlearning.job import Job, NoCertificate
+from expunge.errors import NoCertificate
+from expunge.unlearning.job import Job
 from expunge.unlearning.networks.clipped_gradients import (
     MEMORY,
     clipped_gradients,

@@ -22,18 +22,18 @@ from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
-from expunge.accounting.refusal import Refused
 from expunge.core import release
 from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.projection import l2_ball, whole_space
 from expunge.core.randomness import NORMAL_ERROR, normal_source
+from expunge.errors import NoCertificate, Refused
 from expunge.losses import Logistic
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.sampling.batches import keys_of
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
-from expunge.unlearning.job import Job, NoCertificate
+from expunge.unlearning.job import Job
 from expunge.unlearning.networks.checks import refuse_mixing, refuse_remembering
 from expunge.unlearning.networks.job import NetworkJob
 from expunge.unlearning.networks.weights import with_state

@@ -28,7 +28,7 @@ from torch.utils.data import (
     default_convert,
 )
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.inputs import Columns, Inputs, tensors_in
 
 __all__ = ["refuse_other_form", "tensors_of"]

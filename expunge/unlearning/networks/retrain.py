@@ -14,8 +14,8 @@ from torch import Tensor
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.calibration import Observer
 from expunge.accounting.history import History, Phase
-from expunge.accounting.refusal import InvalidInput
 from expunge.core.checks import check_fields, choice, instance
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
 from expunge.unlearning.networks.weights import state_of, with_state

@@ -24,8 +24,8 @@ from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.document import AccountRequest
 from expunge.accounting.history import History
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences, file_differences
+from expunge.errors import InvalidInput
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.model_file import check_salted

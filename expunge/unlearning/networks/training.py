@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from expunge.core.checks import check_fields, count, function, positive
-from expunge.unlearning.job import NoCertificate
+from expunge.errors import NoCertificate
 from expunge.unlearning.networks.checks import refuse_half_precision, refuse_hidden_state
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.job import NetworkJob

@@ -25,15 +25,14 @@ from torch import Tensor, nn
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
-from expunge.accounting.refusal import InvalidInput, Refused
 from expunge.accounting.strategies import Strategy as Price
 from expunge.core.checks import integer
+from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
 from expunge.unlearning.networks.comparison import Comparison, compared
@@ -56,7 +55,6 @@ from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork
-from expunge.unlearning.solver import NotConverged
 
 __all__ = ["NAMED", "TorchUnlearner"]
 

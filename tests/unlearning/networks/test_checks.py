@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.checks import (
     check_rows_apart,
     last_linear,

@@ -9,10 +9,9 @@ from torch import nn
 
 from expunge.accounting.bounds import contraction, shift
 from expunge.accounting.certificate import Stated, issue
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
-from expunge.unlearning.job import NoCertificate
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
 from expunge.unlearning.networks.job import NetworkStrategy
 from expunge.unlearning.networks.noisy_descent import Descent

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from expunge.errors import NoCertificate
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks import clipped_gradients as module_under_test
 from expunge.unlearning.networks.clipped_gradients import (
     chunk_rows,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.comparison import Arm, Comparison, compared, correct
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.retrain import RetrainNetwork

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning import (
     Clipped,
     Cyclic,

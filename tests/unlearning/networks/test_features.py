@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.inputs import Columns, taking_columns
 from tests.unlearning.networks.problems import bits, masked, network, rows, texts

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from expunge.accounting.bounds import shift
-from expunge.accounting.refusal import InvalidInput
+from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
 from expunge.unlearning.model_file import SALT

@@ -9,12 +9,11 @@ from torch import nn
 
 from expunge.accounting.bounds import shift
 from expunge.accounting.certificate import Stated, issue
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier
-from expunge.unlearning.job import NoCertificate
 from expunge.unlearning.networks import langevin as module_under_test
 from expunge.unlearning.networks.clipped_gradients import clipped_gradients
 from expunge.unlearning.networks.job import NetworkStrategy

@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.refusal import InvalidInput
 from expunge.core.randomness import normal_source
-from expunge.unlearning.job import NoCertificate
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.networks import noisy_descent
 from expunge.unlearning.networks.noisy_descent import Descent, Place, grid_of, rows_of
 from tests.unlearning.networks.noisy_jobs import flat, without

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from expunge.accounting.certificate import Stated, issue
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences
+from expunge.errors import InvalidInput
 from expunge.unlearning.networks.retrain import RetrainNetwork, exact_records, fresh_state
 from expunge.unlearning.networks.training import Training
 from tests.unlearning.networks.problems import bits, job_of, network

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from expunge.accounting.certificate import parse_certificate
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences
+from expunge.errors import InvalidInput
 from expunge.unlearning import (
     Cyclic,
     HeadFinetune,

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.refusal import InvalidInput
-from expunge.unlearning.job import NoCertificate
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.networks.training import Training, trained, training_cost
 from expunge.unlearning.networks.weights import with_state
 from tests.unlearning.networks.problems import bits, job_of, network

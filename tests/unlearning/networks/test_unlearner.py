@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from expunge.accounting.refusal import InvalidInput
 from expunge.accounting.verification import differences
+from expunge.errors import InvalidInput
 from expunge.unlearning import (
     Clipped,
     Head,

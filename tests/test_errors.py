@@ -1,8 +1,8 @@
-"""Two ways to say no, and they are not the same."""
+"""The ways to say no, and they are not the same."""
 
 import pytest
 
-from expunge.accounting import InvalidInput, Refused
+from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
 
 
 def test_invalid_input_names_its_field_on_one_line():
@@ -17,3 +17,9 @@ def test_a_refusal_is_not_an_input_error():
     assert not issubclass(InvalidInput, Refused)
     with pytest.raises(Refused, match="why"):
         raise Refused("why")
+
+
+def test_what_voids_a_certificate_is_neither_a_refusal_nor_wrong_input():
+    for kind in (NoCertificate, NotConverged):
+        assert issubclass(kind, RuntimeError)
+        assert not issubclass(kind, (Refused, ValueError))

@@ -1,0 +1,30 @@
+"""The ways in which expunge says no: used by every package, owned by none.
+
+InvalidInput    the question makes no sense: a field is wrong, and it is named
+Refused         the question is fine, but a theorem's hypotheses do not hold for it
+NoCertificate   something that voids the certificate was noticed; the model is untouched
+NotConverged    no solver reached its tolerance
+"""
+
+__all__ = ["InvalidInput", "NoCertificate", "NotConverged", "Refused"]
+
+
+class InvalidInput(ValueError):
+    """A field of the input is wrong; `field` names it."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class Refused(Exception):
+    """A theorem's hypotheses do not hold for this history; other bounds may still answer."""
+
+
+class NoCertificate(RuntimeError):
+    """Something that voids the certificate was noticed; the model is untouched."""
+
+
+class NotConverged(RuntimeError):
+    """No solver reached the tolerance."""
