@@ -30,6 +30,7 @@ from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.model_file import salted
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record, since_deleted
 
 __all__ = ["Langevin", "NoiseFirst", "setting_of"]
@@ -133,7 +134,8 @@ class NoiseFirst:
             )
         run = _Run.of(job)
         theta, phase = run.clean(job, job.beginning, self.learn_steps, 0)
-        return replace(run.outcome(job, theta, [phase], (0,)), noise_free=True)
+        bare = run.outcome(job, theta, [phase], (0,))
+        return replace(bare, noise_free=True, secret=salted())
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
         run = _Run.of(job, before=before)

@@ -9,6 +9,7 @@ the file, and those who have it check the certificate like any other.
 
 import json
 import secrets
+from collections.abc import Mapping
 
 import torch
 from safetensors import torch as safetensors
@@ -17,11 +18,11 @@ from torch import Tensor
 __all__ = [
     "SALT",
     "Salted",
-    "check_salted",
     "file_bytes",
     "fresh_salt",
     "model_bytes",
     "salt_of",
+    "salted",
 ]
 
 SALT = "salt"  # its name in a file's metadata, and in secret state
@@ -32,14 +33,9 @@ def fresh_salt() -> Tensor:
     return torch.frombuffer(bytearray(secrets.token_bytes(32)), dtype=torch.uint8)
 
 
-def check_salted(noise_free: bool, secret: dict[str, Tensor]) -> None:
-    """Of saved state, before an outcome is made of it.
-
-    Raises:
-        ValueError: a model without noise and without a salt.
-    """
-    if noise_free and SALT not in secret:
-        raise ValueError("saved by an earlier version, without a salt for the model; fit again")
+def salted(secret: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+    """Secret state of a model without noise: with a fresh salt for its file."""
+    return {**(secret or {}), SALT: fresh_salt()}
 
 
 def salt_of(secret: dict[str, Tensor]) -> str | None:
@@ -54,14 +50,17 @@ def salt_in(content: bytes) -> str | None:
 
 
 class Salted:
-    """An outcome; the file of its model holds a salt if the model carries no noise."""
+    """An outcome; the file of its model holds a salt if the model carries no noise.
+
+    Whoever makes the outcome gives the salt (`salted`): making a record draws nothing.
+    """
 
     noise_free: bool
     secret: dict[str, Tensor]
 
     def __post_init__(self) -> None:
-        if self.noise_free:
-            self.secret.setdefault(SALT, fresh_salt())
+        if self.noise_free and SALT not in self.secret:
+            raise ValueError("a model without noise, and no salt for its file")
 
     @property
     def salt(self) -> str | None:

@@ -29,6 +29,7 @@ from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.langevin import Langevin, NoiseFirst
+from expunge.unlearning.model_file import salted
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import solve
 
@@ -161,9 +162,9 @@ def placebo(strategy: Strategy, job: Job, before: Outcome) -> Outcome:
     if isinstance(strategy, Retrain):
         return strategy.fit(job)
     if isinstance(strategy, Langevin | NoiseFirst):
-        return strategy.forget(job, replace(before, theta=job.beginning, secret={}))
+        return strategy.forget(job, replace(before, theta=job.beginning, secret=salted()))
     found = within_budget(job, tolerance=strategy.tolerance / 2, passes=_warm_passes(job))
-    return Outcome(found, None, None, noise_free=True)
+    return Outcome(found, None, None, noise_free=True, secret=salted())
 
 
 def _cost(job: Job, passes: float) -> float:

@@ -25,6 +25,7 @@ from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.model_file import salted
 from expunge.unlearning.solver import solve
 from expunge.unlearning.tolerances import check_tolerance, solution_norm
 
@@ -59,7 +60,7 @@ class Residual:
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
         whole = bool(job.keep.all())  # else the sample is not by place in the table
         known = _secret(objective, theta, gram) if whole else {"theta": theta}
-        return Outcome(theta, None, None, noise_free=True, secret=known)
+        return Outcome(theta, None, None, noise_free=True, secret=salted(known))
 
     def forget(self, job: Job, before: Outcome) -> Outcome:
         """The retained objective's minimiser, warm-started, plus one exact draw."""

@@ -10,6 +10,7 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, positive
 from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.model_file import salted
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.tolerances import solution_norm
 
@@ -43,6 +44,7 @@ class Retrain:
             assumptions,
             History((phase,)),
             noise_free=True,
+            secret=salted(),
             declared=("retrained from scratch on the retained records; the phase stands for it",),
         )
 

@@ -92,7 +92,7 @@ def test_state_without_a_salt_is_of_an_earlier_version(tmp_path):
     known = load_file(file)
     known.pop("secret.salt")
     save_file(known, file)
-    with pytest.raises(ValueError, match="saved by an earlier version, without a salt"):
+    with pytest.raises(ValueError, match="a model without noise, and no salt for its file"):
         load(tmp_path / "model")
 
 

@@ -8,7 +8,7 @@ import pytest
 from expunge.accounting.certificate import Certificate, Provenance
 from expunge.accounting.verification import differences, file_differences
 from expunge.unlearning.issuing import certify
-from expunge.unlearning.model_file import model_bytes
+from expunge.unlearning.model_file import model_bytes, salted
 from expunge.unlearning.residual import Residual
 from tests.unlearning.problems import job_of, without
 
@@ -65,7 +65,7 @@ def file_sha256(*model):
 
 
 def bare(outcome):
-    return replace(outcome, noise_free=True, secret={})
+    return replace(outcome, noise_free=True, secret=salted())
 
 
 def test_a_noise_free_model_gets_a_salted_commitment_that_nobody_can_try(outcome):

@@ -39,6 +39,7 @@ from expunge.core.checks import (
 from expunge.core.projection import l2_ball
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
+from expunge.unlearning.model_file import salted
 from expunge.unlearning.networks.clipped_gradients import clipped_mean
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
@@ -112,7 +113,7 @@ class Clipped:
         Place.of(job, self.around)  # refused now rather than at the first request
         state = trained(job, job.start, self.training, "clipped")
         cost = training_cost(job, self.training)
-        return NetworkOutcome(state, None, None, flops=cost, noise_free=True)
+        return NetworkOutcome(state, None, None, flops=cost, noise_free=True, secret=salted())
 
     def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
         place = Place.of(job, self.around)

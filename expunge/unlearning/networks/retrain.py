@@ -16,6 +16,7 @@ from expunge.accounting.calibration import Observer
 from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, choice, instance
 from expunge.errors import InvalidInput
+from expunge.unlearning.model_file import salted
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
 from expunge.unlearning.networks.weights import state_of, with_state
@@ -67,6 +68,7 @@ class RetrainNetwork:
             history,
             flops=self.cost(job),
             noise_free=True,
+            secret=salted(),
             declared=(
                 "retrained on the retained records, epochs fixed in advance; the phase stands for "
                 "it: the identity map from distance 0",
