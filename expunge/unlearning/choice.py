@@ -12,7 +12,7 @@ from expunge.accounting.strategies import WARM_PASSES, priced
 from expunge.accounting.strategies import Strategy as Price
 from expunge.errors import Refused
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
+from expunge.unlearning.langevin import UNCOUNTED, Langevin, NoiseFirst, setting_of
 from expunge.unlearning.residual import Residual
 from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.tolerances import attainable
@@ -42,20 +42,22 @@ def prices(job: Job, forget: int) -> list[Price]:
         excluded=exposed,
     )
     rows["retrain"] = replace(rows["retrain"], steps=COLD_PASSES, excluded=exposed)
+    if job.adaptive_requests:
+        rows["noise_first"] = replace(rows["noise_first"], excluded=UNCOUNTED)
     if job.observer == "all" and job.public and rows["langevin"].excluded is None:
         rows["without public data"] = _without_public(job, forget)
     return sorted(rows.values(), key=lambda p: (p.excluded is not None, p.steps or 0))
 
 
 def cheapest(job: Job, forget: int) -> Strategy:
-    """What `auto` takes.
+    """What `auto` takes; langevin last, whose noise is in every model before any deletion.
 
     Raises:
         ValueError: no strategy is sound for this observer and target.
     """
     made = {s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())}
     listed = prices(job, forget)
-    for price in listed:
+    for price in sorted(listed, key=lambda price: price.name == "langevin"):
         if price.excluded is None:
             return attainable(made[price.name], job)
     reasons = "; ".join(f"{price.name}: {price.excluded}" for price in listed)
@@ -73,15 +75,17 @@ def _descent_prices(
             Price(name, None, None, None, None, None, "shift", str(error))
             for name in ("langevin", "noise_first", "retrain")
         ]
+    if job.adaptive_requests:
+        setting = replace(setting, later_requests=langevin.requests)
     steps = noise_first.unlearn_steps
     met, sigma, epsilon = True, None, job.target.level
     try:
         target = EpsilonDelta(job.target.level, job.target.delta)
-        taken = 0 if job.observer == "all" else steps
+        taken = 0 if job.counts_every_model else steps
         sigma = smallest_sigma(setting, target, unlearn_steps=taken)
     except Refused:
         met = False
-    if job.observer == "all":
+    if job.counts_every_model:
         steps = 1  # noise was spent at learning; one step turns the page
     return priced(setting, job.target, sigma=sigma, unlearn_steps=steps, epsilon=epsilon, met=met)
 

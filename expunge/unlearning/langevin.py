@@ -33,8 +33,9 @@ from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.model_file import salted
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record, since_deleted
 
-__all__ = ["Langevin", "NoiseFirst", "setting_of"]
+__all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]
 
+UNCOUNTED = "noise_first learns without noise, so nothing covers requests that look at its model"
 MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
 
 
@@ -128,10 +129,7 @@ class NoiseFirst:
     def fit(self, job: Job) -> Outcome:
         """Raises: ValueError: requests may look at models, and the first has no noise to count."""
         if job.adaptive_requests:
-            raise ValueError(
-                "strategy: noise_first learns without noise, so nothing covers requests that look "
-                "at its model; use 'residual', which they do not affect, or 'langevin'"
-            )
+            raise ValueError(f"strategy: {UNCOUNTED}; use 'residual' or 'langevin'")
         run = _Run.of(job)
         theta, phase = run.clean(job, job.beginning, self.learn_steps, 0)
         bare = run.outcome(job, theta, [phase], (0,))

@@ -1,5 +1,7 @@
 """Every strategy is priced for its observer, and `auto` takes the cheapest sound one."""
 
+from dataclasses import replace
+
 import pytest
 
 from expunge.losses import Logistic, Squared
@@ -87,3 +89,15 @@ def test_public_records_lower_the_noise_by_their_share():
     listed = prices(job_of(private=50, public=150, observer="all"), 5)
     sigma = {price.name: price.sigma for price in listed}
     assert sigma["langevin without public data"] / sigma["langevin"] == pytest.approx(4, rel=1e-9)
+
+
+def test_where_requests_may_look_at_models_noise_first_is_out_and_langevin_takes_more_noise():
+    job = job_of(private=200, public=100)
+    plain = {price.name: price for price in prices(job, 5)}
+    read = {price.name: price for price in prices(replace(job, adaptive_requests=True), 5)}
+    assert plain["noise_first"].excluded is None
+    assert "nothing covers requests" in read["noise_first"].excluded
+    assert read["langevin"].sigma > plain["langevin"].sigma
+    assert read["residual"] == plain["residual"]
+    assert read["langevin"].steps == 1
+    assert cheapest(replace(job, adaptive_requests=True), 5) == cheapest(job, 5) == Residual()
