@@ -18,6 +18,7 @@ from experiments.progress import shown
 from expunge import CertifiedClassifier
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.unlearning.choice import cheapest, prices
+from expunge.unlearning.model_file import salted
 
 __all__ = ["exact_cells", "plans"]
 
@@ -100,7 +101,7 @@ def with_target(
     job = replace(other.fitted_.job, target=EpsilonDelta(epsilon, other.delta), seed=seed)
     if cheapest(job, max(1, job.private // 10)) != other.fitted_.strategy:
         raise RuntimeError(f"auto takes another strategy at epsilon = {epsilon}: fit again")
-    outcome = replace(other.fitted_.outcome, secret=start.fitted_.outcome.secret)
+    outcome = replace(other.fitted_.outcome, secret=salted(start.fitted_.outcome.secret))
     other._state = replace(other.fitted_, job=job, outcome=outcome)
     return other
 
