@@ -625,7 +625,7 @@ def test_every_public_record_and_estimator_has_a_table():
         "Account", "Certificate", "DefaultUniform", "Ensemble", "EpsilonLowerBound", "Estimate",
         "InvalidInput",
         "LSTMClassifier", "Local", "Network", "NoCertificate", "Ray", "Recurrent", "Refused",
-        "Ulira", "Verdict", "judged",
+        "Ulira", "Verdict", "judge",
     }  # fmt: skip
     public = {
         getattr(package, name)

@@ -120,12 +120,12 @@ class Stated(_Frozen):
         default=None, ge=0, description="Persons, where requests name any."
     )
     provenance: Provenance = Provenance()
-    retained: tuple[Retained, ...] = ()
-    declared: tuple[str, ...] = Field(
-        default=(), description="What the issuer says that the history cannot."
+    retained: list[Retained] = []
+    declared: list[str] = Field(
+        default=[], description="What the issuer says that the history cannot."
     )
-    requests: tuple[str, ...] = Field(
-        default=(), description="Names of the requests that this model honours."
+    requests: list[str] = Field(
+        default=[], description="Names of the requests that this model honours."
     )
     model_sha256: str | None = Field(
         default=None, description="SHA-256 of the file of a model with noise."

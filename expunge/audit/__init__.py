@@ -7,7 +7,7 @@ how many models it would have needed.
 from expunge.audit.heads import coupled_estimate, predicted
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound
 from expunge.audit.ulira import Ulira, ulira
-from expunge.audit.verdict import Verdict, judged
+from expunge.audit.verdict import Verdict, judge
 
 __all__ = [
     "EpsilonLowerBound",
@@ -15,7 +15,7 @@ __all__ = [
     "Verdict",
     "coupled_estimate",
     "epsilon_lower_bound",
-    "judged",
+    "judge",
     "predicted",
     "ulira",
 ]

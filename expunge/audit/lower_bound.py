@@ -74,7 +74,7 @@ class EpsilonLowerBound:
     def contradicts(self, epsilon: float) -> bool:
         """Whether a certificate of this epsilon, at the same delta, is refuted: at DECISIVE.
 
-        What an audit says takes its controls into account too: `audit.verdict.judged`.
+        What an audit says takes its controls into account too: `audit.verdict.judge`.
         """
         return self.decided.value > epsilon
 

@@ -18,7 +18,7 @@ from expunge.audit.lower_bound import (
     epsilon_lower_bound,
     models_needed,
 )
-from expunge.audit.verdict import Controls, judged
+from expunge.audit.verdict import Controls, judge
 from expunge.divergence.projection import along
 
 __all__ = ["Control", "Laws", "sandwich"]
@@ -69,7 +69,7 @@ def sandwich(laws: Laws, *, delta: float) -> dict[str, Any]:
     null = _bound(laws.retrained, laws.retrained_again, laws.direction, delta)
     positive = _bound(control.of, control.against, control.direction, delta)
     controls = Controls(null, positive, control.fault, control.epsilon)
-    verdict = judged(attack, epsilon=laws.epsilon, controls=controls)
+    verdict = judge(attack, epsilon=laws.epsilon, controls=controls)
     unlearned, retrained = laws.unlearned.double(), laws.retrained.double()
     tests = models_needed(mu=laws.faulty_mu, claimed=laws.mu, level=DECISIVE)
     return {

@@ -25,7 +25,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from expunge.audit.lower_bound import EpsilonLowerBound, Method, epsilon_lower_bound
-from expunge.audit.verdict import Verdict, judged
+from expunge.audit.verdict import Verdict, judge
 from expunge.core.checks import array, count, open_share
 
 __all__ = ["Leak", "Trend", "Ulira", "leaked", "logit_scores", "trend", "ulira"]
@@ -48,9 +48,9 @@ class Ulira:
     power_at: dict[float, float]
     epsilon_lower_bound: EpsilonLowerBound
 
-    def judged(self, epsilon: float) -> Verdict:
+    def judge(self, epsilon: float) -> Verdict:
         """What the attack says of a certificate of this epsilon, at its delta."""
-        return judged(self.epsilon_lower_bound, epsilon=epsilon)
+        return judge(self.epsilon_lower_bound, epsilon=epsilon)
 
     @property
     def in_the_right_law(self) -> np.ndarray:

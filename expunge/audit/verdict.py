@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.audit.lower_bound import EpsilonLowerBound, models_needed
 
-__all__ = ["Controls", "Verdict", "judged"]
+__all__ = ["Controls", "Verdict", "judge"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Controls:
         return self.positive.contradicts(self.claimed)
 
 
-def judged(
+def judge(
     attack: EpsilonLowerBound, *, epsilon: float, controls: Controls | None = None
 ) -> Verdict:
     """What an attack says of a certificate of this epsilon, at the attack's delta.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from expunge.audit import judged, ulira
+from expunge.audit import judge, ulira
 from expunge.audit.ulira import leaked, logit_scores, trend
 
 
@@ -34,10 +34,10 @@ def test_distinct_laws_are_recognised():
 
 def test_it_judges_a_claim_as_every_audit_does():
     told_apart, equal = (ulira(**scores(shift)) for shift in (6.0, 0.0))
-    assert told_apart.judged(1.0).contradicted
-    assert told_apart.judged(1.0) == judged(told_apart.epsilon_lower_bound, epsilon=1.0)
-    assert not equal.judged(1.0).contradicted
-    assert not told_apart.judged(50.0).conclusive
+    assert told_apart.judge(1.0).contradicted
+    assert told_apart.judge(1.0) == judge(told_apart.epsilon_lower_bound, epsilon=1.0)
+    assert not equal.judge(1.0).contradicted
+    assert not told_apart.judge(50.0).conclusive
 
 
 def test_accuracy_follows_the_shift():

@@ -14,7 +14,7 @@ import pytest
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.audit import epsilon_lower_bound
 from expunge.audit.lower_bound import _proven
-from expunge.audit.verdict import Controls, judged
+from expunge.audit.verdict import Controls, judge
 from tests.audit.chance import false_alarm, refuting
 
 DELTA = 1e-5
@@ -37,7 +37,7 @@ def controls(null=NOTHING, positive=MUCH):
     ("null", "attack", "positive"), list(itertools.product((NOTHING, A_LITTLE, MUCH), repeat=3))
 )
 def test_words_fields_and_exit_status_agree_whatever_was_counted(null, attack, positive):
-    said = judged(attack, epsilon=1.0, controls=controls(null, positive))
+    said = judge(attack, epsilon=1.0, controls=controls(null, positive))
     assert said.contradicted == said.words.startswith("CONTRADICTED")
     assert said.conclusive != said.words.startswith("cannot conclude")
     assert said.exit_status == (1 if said.contradicted else 0)
@@ -48,14 +48,14 @@ def test_words_fields_and_exit_status_agree_whatever_was_counted(null, attack, p
 
 def test_an_alarm_beside_a_loud_null_control_contradicts_nothing():
     """The reproduction: "cannot conclude" used to stand beside contradicted = true and status 1."""
-    said = judged(MUCH, epsilon=1.0, controls=controls(null=MUCH))
+    said = judge(MUCH, epsilon=1.0, controls=controls(null=MUCH))
     assert said == replace(said, contradicted=False, conclusive=False)
     assert said.words.startswith("cannot conclude: the null control")
     assert said.exit_status == 0
 
 
 def test_an_alarm_contradicts_nothing_where_the_planted_fault_is_missed():
-    said = judged(MUCH, epsilon=1.0, controls=controls(positive=NOTHING))
+    said = judge(MUCH, epsilon=1.0, controls=controls(positive=NOTHING))
     assert (said.contradicted, said.conclusive, said.exit_status) == (False, False, 0)
     assert FAULT in said.words
 
@@ -65,14 +65,14 @@ def test_a_null_control_is_held_against_zero_and_not_against_the_claim():
     loud = counted(620, 450)
     assert 0 < loud.decided.value < 1.0
     assert not controls(null=loud).quiet
-    assert judged(NOTHING, epsilon=1.0, controls=controls(null=loud)).conclusive is False
+    assert judge(NOTHING, epsilon=1.0, controls=controls(null=loud)).conclusive is False
     assert controls(null=A_LITTLE).quiet  # above 0 at 95 % alone
     assert A_LITTLE.value > 0
 
 
 def test_what_is_above_the_claim_at_95_percent_only_is_open_and_says_what_would_decide():
     claim = (A_LITTLE.decided.value + A_LITTLE.value) / 2
-    said = judged(A_LITTLE, epsilon=claim, controls=controls())
+    said = judge(A_LITTLE, epsilon=claim, controls=controls())
     assert (said.contradicted, said.conclusive) == (False, False)
     assert "at 95% confidence" in said.words
     assert "99.9999%" in said.words
@@ -86,21 +86,21 @@ def test_the_models_that_would_decide_do():
     """
     attack, claim = counted(900, 100), counted(900, 100).value - 0.5
     assert attack.decided.value < claim
-    words = judged(attack, epsilon=claim, controls=controls()).words
+    words = judge(attack, epsilon=claim, controls=controls()).words
     models = int(words.rpartition("about ")[2].split()[0].replace(",", ""))
     rng, refuted = np.random.default_rng(0), 0
     for _ in range(30):
         scores = rng.normal(attack.mu, 1, models), rng.normal(0, 1, models)
         bound = epsilon_lower_bound(of=scores[0], against=scores[1], delta=DELTA)
-        refuted += judged(bound, epsilon=claim).contradicted
+        refuted += judge(bound, epsilon=claim).contradicted
     assert refuted >= 12
 
 
 def test_silence_is_open_where_no_attack_on_so_few_models_could_have_spoken():
     few = counted(15, 15, models=30)
-    assert judged(few, epsilon=few.decided.ceiling + 0.1).conclusive is False
-    assert "at most" in judged(few, epsilon=few.decided.ceiling + 0.1).words
-    assert judged(few, epsilon=few.decided.ceiling - 0.1).conclusive is True
+    assert judge(few, epsilon=few.decided.ceiling + 0.1).conclusive is False
+    assert "at most" in judge(few, epsilon=few.decided.ceiling + 0.1).words
+    assert judge(few, epsilon=few.decided.ceiling - 0.1).conclusive is True
 
 
 def test_a_bound_asked_for_at_a_higher_confidence_is_not_weakened():
@@ -116,7 +116,7 @@ def test_the_counts_that_are_summed_up_are_those_that_are_judged_so():
     refutes, differs = refuting(60, mu), refuting(60, 0.0)
     for hits, misses in itertools.product(range(0, 61, 3), repeat=2):
         bound = counted(hits, misses, models=60)
-        assert judged(bound, epsilon=1.0).contradicted == refutes[hits, misses]
+        assert judge(bound, epsilon=1.0).contradicted == refutes[hits, misses]
         assert bound.tells_apart == differs[hits, misses]
     assert 10 < refutes.sum() < differs.sum() < 61 * 61 / 2
 

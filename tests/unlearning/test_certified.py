@@ -308,7 +308,7 @@ def test_reservations_are_in_the_statement_and_declarations_in_the_scope():
         line.startswith("Conditional on the label set") for line in certificate.claim.statement
     )
     assert any("preprocessing" in line for line in certificate.scope)
-    assert certificate.requests == ("2026-7",)
+    assert certificate.requests == ["2026-7"]
     assert "1 record was forgotten" in certificate.claim.statement[-1]
 
 

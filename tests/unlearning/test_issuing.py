@@ -41,7 +41,7 @@ def test_a_noised_model_is_named_by_its_plain_hash(outcome):
     assert certificate.model_sha256 == hashlib.sha256(b"model").hexdigest()
     assert not certificate.commitments
     assert not differences(certificate)
-    assert certificate.declared == (*outcome.declared, "mine")
+    assert certificate.declared == [*outcome.declared, "mine"]
     assert certificate.earlier_releases == "not covered"
 
 
@@ -57,7 +57,7 @@ def test_certificates_of_one_fit_are_a_chain(outcome):
     assert (first.sequence, first.generation, first.previous) == (1, 1, None)
     assert (second.sequence, second.generation, second.previous) == (2, 2, first.sha256)
     assert first.workspace == second.workspace == "ab" * 16
-    assert second.requests == ("r1", "r2")
+    assert second.requests == ["r1", "r2"]
 
 
 def file_sha256(*model):

@@ -62,7 +62,7 @@ def test_the_records_leave_the_counts_and_a_certificate_comes(workspace):
     assert document["certificate"]["epsilon"] <= 1
     certificate = parse_certificate((workspace / "certificates/1.json").read_text())
     assert differences(certificate) == []
-    assert certificate.requests == ("ticket 7",)
+    assert certificate.requests == ["ticket 7"]
     assert certificate.model_sha256 == document["model"]["sha256"]
 
 
@@ -123,7 +123,7 @@ def test_requests_add_up(workspace):
     assert document["records"] == {"public": 120, "private": 147, "forgotten": 3}
     current = parse_certificate((workspace / "certificates/2.json").read_text())
     assert current.forgotten == 3
-    assert current.requests == ("first", "second")
+    assert current.requests == ["first", "second"]
     assert verify(workspace)["valid"]
 
 
