@@ -346,7 +346,12 @@ def _mirrored(problem: Problem) -> Problem:
 
 
 def _of_the_path(seen: Tensor, value: float) -> list[str]:
-    """Args: seen: (a/2) <S^-1 shift, a pair's shift>: `value` if the noise-free path is right."""
+    """Return a note where coupled pairs contradict the predicted value, and nothing otherwise.
+
+    Args:
+        seen: (a/2) <S^-1 shift, a pair's shift>; its mean is `value` if the noise-free path is
+            right.
+    """
     off, error = float(seen.mean()) - value, float(seen.std()) / math.sqrt(len(seen))
     if abs(off) - 3 * error <= TOLERANCE * abs(value):
         return []

@@ -56,7 +56,11 @@ def moments(of: Tensor, against: Tensor) -> Moments:
 
 
 def hotelling(found: Moments, *, order: float, level: float = 0.95) -> Estimate:
-    """Raises: ValueError: too few samples for the dimension, or an order that makes no sense."""
+    """Estimate D_a of two Gaussians that share a covariance, without bias, from their moments.
+
+    Raises:
+        ValueError: too few samples for the dimension, or an order that makes no sense.
+    """
     if not order > 0:
         raise ValueError(f"order: {order} must be positive")
     if not 0 < level < 1:

@@ -23,7 +23,11 @@ __all__ = ["along", "held_out", "on_probes"]
 def along(
     of: Tensor, against: Tensor, direction: Tensor, *, order: float, level: float = 0.95
 ) -> Estimate:
-    """Args: direction: (d,), chosen without looking at these samples."""
+    """Estimate the divergence along one direction, a lower estimate of the whole.
+
+    Args:
+        direction: (d,), chosen without looking at these samples.
+    """
     unit = (direction / direction.norm()).to(of.dtype)
     first, second = (of @ unit)[:, None].double(), (against @ unit)[:, None].double()
     notes = objections(first, second, torch.ones(1, dtype=torch.float64, device=first.device))

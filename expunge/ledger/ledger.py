@@ -46,7 +46,11 @@ CHUNK = 500  # ids in one query
 
 
 class Ledger:
-    """Args: where: A SQLite file, or an SQLAlchemy URL."""
+    """The database of a workspace: settings, records, requests, models and certificates.
+
+    Args:
+        where: A SQLite file, or an SQLAlchemy URL.
+    """
 
     def __init__(self, where: Path | str) -> None:
         self.where = where
@@ -113,7 +117,11 @@ class Entries:
     # ---- settings ---------------------------------------------------------------------------
 
     def setting(self, name: str) -> str:
-        """Raises: KeyError: there is none."""
+        """Return the value of a setting.
+
+        Raises:
+            KeyError: there is no setting of this name.
+        """
         found = self._scalar(select(settings.c.value).where(settings.c.name == name))
         if found is None:
             raise KeyError(name)

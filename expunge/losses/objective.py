@@ -41,11 +41,13 @@ class Gram(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """Args:
-    features, targets: Rows as given, float32 or float64.
-    keep: (rows,) which rows are present; all of them if None.
-    divisor: nbar; the rows present if None.
-    center: Of the ridge; the origin if None.
+    """The objective of a data set: the mean loss of the rows that are present, plus the ridge.
+
+    Args:
+        features, targets: Rows as given, float32 or float64.
+        keep: (rows,) which rows are present; all of them if None.
+        divisor: nbar; the rows present if None.
+        center: Of the ridge; the origin if None.
     """
 
     loss: LinearLoss

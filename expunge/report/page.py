@@ -40,9 +40,11 @@ COVERED = {
 
 
 def page(document: dict[str, Any]) -> str:
-    """Args: document: `title`, `data`, `records`, `certificate` (or None), `strategies`,
-    `retraining` (a sentence), `evaluations` with `evaluated_on`, `trade_offs` (or None), `audit`
-    (or None).
+    """Render the report as one HTML page.
+
+    Args:
+        document: `title`, `data`, `records`, `certificate` (or None), `strategies`, `retraining` (a
+            sentence), `evaluations` with `evaluated_on`, `trade_offs` (or None), `audit` (or None).
     """
     certificate = document["certificate"]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)

@@ -14,7 +14,11 @@ COLOURS = {"attack": "#b2182b", "estimate": "0.35", "certificate": "#2166ac"}
 
 
 def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
-    """Args: audit: The document of `audit.sandwich`."""
+    """Draw an audit on one axis: what the attack proves, what is estimated, what is certified.
+
+    Args:
+        audit: The document of `audit.sandwich`.
+    """
     delta, certified = audit["delta"], audit["certified"]["epsilon"]
     estimate = audit["estimate"]
     figure = Figure(figsize=(5.6, 2.2), layout="constrained")

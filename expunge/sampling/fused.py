@@ -22,9 +22,11 @@ RESIDUALS = 2**31  # numbers in a buffer of residuals: 4 GiB
 
 
 class Fused:
-    """Args:
-    weights: (models, outputs, features) float32 on CUDA: where the models start.
-    first: Number of the first model.
+    """A block of linear heads that Triton kernels advance on CUDA.
+
+    Args:
+        weights: (models, outputs, features) float32 on CUDA: where the models start.
+        first: Number of the first model.
     """
 
     def __init__(self, problem: Problem, weights: Tensor, first: int):

@@ -20,10 +20,12 @@ __all__ = ["Network", "called_with"]
 
 @dataclass(frozen=True)
 class Network:
-    """Args:
-    module: The template; every parameter is trained.
-    function: (outputs, targets) -> the mean loss of the batch, as torch's losses compute it.
-    l2: Ridge on every parameter.
+    """The loss of small networks of one architecture, with gradients for many of them at once.
+
+    Args:
+        module: The template; every parameter is trained.
+        function: (outputs, targets) -> the mean loss of the batch, as torch's losses compute it.
+        l2: Ridge on every parameter.
     """
 
     module: nn.Module

@@ -35,9 +35,11 @@ WORTH = 2**19  # products of a run in a step, for its models to be shared out am
 
 
 class Plain:
-    """Args:
-    weights: (models, *shape), advanced in place.
-    first: Number of the first model.
+    """A block of models that PyTorch's own products advance, for every loss and device.
+
+    Args:
+        weights: (models, *shape), advanced in place.
+        first: Number of the first model.
     """
 
     def __init__(self, problem: Problem, precision: Precision, weights: Tensor, first: int):

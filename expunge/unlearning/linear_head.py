@@ -18,9 +18,11 @@ LOSSES = {"Logistic": Logistic, "Softmax": Softmax, "Squared": Squared}
 
 @dataclass(frozen=True)
 class LinearHead:
-    """Args:
-    theta: (outputs, features), the intercept's feature last.
-    classes: Of a classifier, sorted; None for a regression.
+    """A linear model that predicts: its weights, its loss and its labels.
+
+    Args:
+        theta: (outputs, features), the intercept's feature last.
+        classes: Of a classifier, sorted; None for a regression.
     """
 
     theta: Tensor

@@ -45,7 +45,11 @@ class Meter:
     best: Tensor | None = None
 
     def charge(self, flops: float) -> None:
-        """Raises: Spent: the budget does not allow it."""
+        """Count FLOPs that are about to be spent.
+
+        Raises:
+            Spent: the budget does not allow it.
+        """
         if self.flops + flops > self.budget:
             raise Spent
         self.flops += flops

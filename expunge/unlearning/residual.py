@@ -35,10 +35,12 @@ MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pay
 
 @dataclass(frozen=True)
 class Residual:
-    """Args:
-    tolerance: Of the gradient norm; fixed in advance, never chosen by the data. Refused at fit
-        below what rounding allows by public constants; a strategy that is only named takes the
-        least allowed where that is more than 1e-9.
+    """The strategy `residual`: solve to a checked gradient norm, then draw noise once.
+
+    Args:
+        tolerance: Of the gradient norm; fixed in advance, never chosen by the data. Refused at fit
+            below what rounding allows by public constants; a strategy that is only named takes the
+            least allowed where that is more than 1e-9.
     """
 
     tolerance: float = 1e-9

@@ -63,7 +63,11 @@ class Category:
 
 @dataclass(frozen=True)
 class Encoding:
-    """Args: rules: One for each feature column, in the model's order."""
+    """The rules by which the columns of a table become numbers.
+
+    Args:
+        rules: One for each feature column, in the model's order.
+    """
 
     rules: Mapping[str, Number | Category] = field(default_factory=dict)
 

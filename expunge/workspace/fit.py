@@ -195,7 +195,11 @@ def _public_records(path: Path | None, options: Options, texts: Sequence[str]) -
 
 
 def _public_labels(theirs: _Records, options: Options) -> np.ndarray:
-    """Raises: InvalidInput: a label is missing, or is not what the others are."""
+    """Read the public records' labels, which must all be of one kind.
+
+    Raises:
+        InvalidInput: a label is missing, or is not what the others are.
+    """
     labels = labels_of(theirs.path, theirs.table, options)
     if options.classes is None and labels.dtype.kind == "U":
         different = np.unique(labels).tolist()

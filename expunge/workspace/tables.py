@@ -44,9 +44,11 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
-    """Args: text: Columns that hold text, whatever they look like; CSV guesses the others.
+    """Read a CSV or Parquet file as a table.
 
-    With None nothing of a CSV is guessed: every column is text, so that no record decides a type.
+    Args:
+        text: Columns that hold text, whatever they look like; CSV guesses the others. With None
+            nothing of a CSV is guessed: every column is text, so that no record decides a type.
 
     Raises:
         InvalidInput: not such a table, an empty one, or one that repeats a column.

@@ -121,7 +121,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def refuse_half_precision(module: nn.Module, phase: str) -> None:
-    """Raises: InvalidInput: a parameter in half precision, named."""
+    """Refuse a model that has a parameter in half precision.
+
+    Raises:
+        InvalidInput: a parameter in half precision, named.
+    """
     for name, parameter in module.named_parameters():
         if parameter.is_floating_point() and parameter.element_size() < 4:
             raise InvalidInput(
@@ -132,7 +136,11 @@ def refuse_half_precision(module: nn.Module, phase: str) -> None:
 
 
 def refuse_hidden_state(before: nn.Module, after: nn.Module) -> None:
-    """Raises: InvalidInput: training moved a buffer that the model's file does not hold."""
+    """Refuse a model whose training changes state that its file does not hold.
+
+    Raises:
+        InvalidInput: training moved a buffer that the model's file does not hold.
+    """
     kept, old = after.state_dict(), dict(before.named_buffers())
     for name, value in after.named_buffers():
         if name not in kept and not same(value.cpu(), old[name].cpu()):
@@ -162,7 +170,11 @@ def last_linear(module: nn.Module, name: str | None) -> nn.Linear:
 
 
 def refuse_tied_head(module: nn.Module, head: str) -> None:
-    """Raises: InvalidInput: the head's parameters are also another layer's."""
+    """Refuse a head whose parameters another layer uses too.
+
+    Raises:
+        InvalidInput: the head's parameters are also another layer's.
+    """
     own = {id(p) for p in module.get_submodule(head).parameters(recurse=False)}
     prefix = f"{head}."
     for name, parameter in module.named_parameters(remove_duplicate=False):
@@ -177,7 +189,11 @@ def refuse_tied_head(module: nn.Module, head: str) -> None:
 
 
 def refuse_uncallable(module: nn.Module, inputs: Inputs, what: str) -> None:
-    """Raises: InvalidInput: the model's forward does not take these inputs; one is named."""
+    """Refuse inputs that the model's forward does not take.
+
+    Raises:
+        InvalidInput: the model's forward does not take these inputs; one is named.
+    """
     if not isinstance(inputs, Columns):
         return
     placed, named = inputs.arguments

@@ -34,7 +34,11 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 def described(value: Any, where: str) -> Any:
-    """Raises: InvalidInput: something in it is no plain setting; `where` it is is told."""
+    """Describe settings, or a loss, in values that JSON can hold.
+
+    Raises:
+        InvalidInput: something in it is no plain setting; `where` names its place.
+    """
     if type(value) in PLAIN:
         return value
     if type(value) in (tuple, list):

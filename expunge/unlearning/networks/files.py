@@ -77,7 +77,12 @@ OTHER_MODEL = "the model is not the one that its certificate is about"
 
 
 def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
-    """Raises: ValueError: the folder is busy, holds something else or later, the model changed."""
+    """Write an unlearner's model, certificate and secret state into a folder.
+
+    Raises:
+        ValueError: the folder is busy, or holds something else or a later state; or the model
+            changed.
+    """
     folder = Path(folder)
     fitted = unlearner._known()
     model = network_bytes(unlearner.model, fitted.outcome.salt)
@@ -186,7 +191,12 @@ def resumed(
     settings: dict[str, Any],
     folder: str | Path,
 ) -> Fitted:
-    """Raises: ValueError: the folder contradicts itself. InvalidInput: what is given again does."""
+    """Rebuild the fitted state from what a folder holds and what the user gives again.
+
+    Raises:
+        ValueError: the folder contradicts itself.
+        InvalidInput: what is given again contradicts the folder.
+    """
     try:
         return saved.restored(document, state, again, settings)
     except InvalidInput:
@@ -232,7 +242,11 @@ def _write_secret(path: Path, content: bytes) -> None:
 
 
 def _index(folder: Path) -> dict[str, Any]:
-    """Raises: ValueError: no such document, or not as it was written."""
+    """Read the folder's index, and check that it is as it was written.
+
+    Raises:
+        ValueError: no such document, or not as it was written.
+    """
     document = parse_json((folder / SECRET / INDEX).read_text())
     if not isinstance(document, dict):
         raise ValueError(f"{INDEX} is no JSON object")
@@ -259,7 +273,11 @@ def _sweep(folder: Path) -> None:
 
 
 def _check_ours(folder: Path) -> None:
-    """Raises: ValueError: something lies there that we did not write."""
+    """Check that the folder holds nothing but a saved network.
+
+    Raises:
+        ValueError: it holds something that we did not write.
+    """
     if not folder.exists():
         return
     here = {path.name for path in folder.iterdir()} - {MODEL, CERTIFICATE, SECRET}
@@ -272,7 +290,11 @@ def _check_ours(folder: Path) -> None:
 
 
 def _check_not_later(folder: Path, fitted: Fitted) -> None:
-    """Raises: ValueError: the folder holds requests that this unlearner does not know of."""
+    """Check that the folder holds no request that this unlearner does not know of.
+
+    Raises:
+        ValueError: the folder holds requests that this unlearner does not know of.
+    """
     lineage, there, on_top = fitted.lineage, [], None
     try:
         if (folder / SECRET / INDEX).exists():
@@ -291,7 +313,11 @@ def _check_not_later(folder: Path, fitted: Fitted) -> None:
 
 
 def _check_on_top(folder: Path, document: Mapping[str, Any]) -> None:
-    """Raises: ValueError: model or certificate belong to another state; missing ones are fine."""
+    """Check that the model and the certificate on top belong to the saved state.
+
+    Raises:
+        ValueError: model or certificate belong to another state; missing ones are fine.
+    """
     remedy = f"put back {SECRET}/ of the same save, or delete what is on top"
     model, certificate = folder / MODEL, folder / CERTIFICATE
     if model.exists() and hashlib.sha256(model.read_bytes()).hexdigest() != document["model"]:

@@ -19,7 +19,12 @@ __all__ = ["Columns", "Inputs", "joined", "mapped", "taking_columns", "tensors_i
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Args: columns: Two or more, with as many rows each. named: Called by name, not by place."""
+    """Several inputs of a model, each with one row for every record.
+
+    Args:
+        columns: Two or more, with as many rows each.
+        named: Called by name, not by place.
+    """
 
     columns: dict[str, Tensor]
     named: bool

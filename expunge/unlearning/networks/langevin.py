@@ -51,23 +51,25 @@ TRUSTED = ("shift", "contraction")
 
 @dataclass(frozen=True)
 class NetworkLangevin:
-    """Args:
-    learn_steps: T.
-    unlearn_steps: K; None takes the fewest that meet the target and refuses where none do. A
-        number is run whatever it certifies, and the certificate says what that is.
-    sigma: The paper's sigma; None takes the least that honours `capacity`.
-    step_size: eta.
-    clip: C, of every record's gradient, public ones too.
-    weight_decay: lambda, towards the center.
-    radius: R of the ball around the center that every step projects onto; None for none.
-    around: The center: "start", the public start, or "zero".
-    smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked.
-    gradient_error: With it: a bound on the arithmetic error of a record's computed gradient.
-    capacity: Share of the private records that may be forgotten in all.
-    scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
-    memory: Bytes for one chunk's per-record gradients.
-    requests: How many requests that may depend on released models sigma provides for
-        (`adaptive_requests=True`); otherwise it is not used.
+    """The strategy `langevin` on all parameters of a network, every record's gradient clipped.
+
+    Args:
+        learn_steps: T.
+        unlearn_steps: K; None takes the fewest that meet the target and refuses where none do. A
+            number is run whatever it certifies, and the certificate says what that is.
+        sigma: The paper's sigma; None takes the least that honours `capacity`.
+        step_size: eta.
+        clip: C, of every record's gradient, public ones too.
+        weight_decay: lambda, towards the center.
+        radius: R of the ball around the center that every step projects onto; None for none.
+        around: The center: "start", the public start, or "zero".
+        smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked.
+        gradient_error: With it: a bound on the arithmetic error of a record's computed gradient.
+        capacity: Share of the private records that may be forgotten in all.
+        scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
+        memory: Bytes for one chunk's per-record gradients.
+        requests: How many requests that may depend on released models sigma provides for
+            (`adaptive_requests=True`); otherwise it is not used.
     """
 
     learn_steps: int = 20
@@ -183,7 +185,11 @@ class NetworkLangevin:
         return max(1, math.ceil(self.capacity * job.private))
 
     def _chosen_sigma(self, run: "_Run") -> float:
-        """Raises: Refused: no noise suffices."""
+        """Return the sigma that was given, or the least that honours the capacity.
+
+        Raises:
+            Refused: no noise suffices.
+        """
         if self.sigma is not None:
             return self.sigma
         job = run.job

@@ -34,10 +34,12 @@ KEPT = (
 
 @dataclass(frozen=True)
 class RetrainNetwork:
-    """Args:
-    start: "public" begins at the model as it was handed over, which the user declares never saw
-        private records; "scratch" draws every layer's initial values anew.
-    training: Epochs, step size, batches, optimiser.
+    """The strategy `retrain`: train the whole network anew on what remains.
+
+    Args:
+        start: "public" begins at the model as it was handed over, which the user declares never saw
+            private records; "scratch" draws every layer's initial values anew.
+        training: Epochs, step size, batches, optimiser.
     """
 
     start: Literal["public", "scratch"] = "public"

@@ -339,7 +339,11 @@ def _steady(first: Any, second: Any) -> Tensor | None:
 
 
 def _check_tried(strategy: NetworkStrategy, job: NetworkJob, saved: dict[str, Tensor]) -> None:
-    """Raises: InvalidInput: other code than at fit, with the same parameters and names."""
+    """Check that model and loss give on a few records what they gave at fit.
+
+    Raises:
+        InvalidInput: other code than at fit, with the same parameters and names.
+    """
     earlier = saved.get("outputs")
     for name, found in _tried(strategy, job, earlier):
         field, remedy = {"outputs": ("model", TEMPLATE), "loss": ("loss", "give that of fit")}[name]
@@ -371,7 +375,11 @@ def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]
 
 
 def _check_certificate(fitted: Fitted, model: str) -> None:
-    """Raises: ValueError: state, document and certificate are not of one piece."""
+    """Check that state, document and certificate belong together.
+
+    Raises:
+        ValueError: they do not.
+    """
     job, certificate = fitted.job, fitted.certificate
     whole = network_bytes(with_state(job.module, fitted.outcome.state), fitted.outcome.salt)
     if hashlib.sha256(whole).hexdigest() != model:

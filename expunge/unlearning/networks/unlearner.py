@@ -424,11 +424,19 @@ class TorchUnlearner:
         self._template, self._fitted = None, None
 
     def __copy__(self) -> "TorchUnlearner":
-        """Raises: TypeError: two would write one model."""
+        """Refuse to copy an unlearner.
+
+        Raises:
+            TypeError: always; two unlearners would write one model.
+        """
         raise TypeError("an unlearner cannot be copied: release() gives a model, save() the state")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "TorchUnlearner":
-        """Raises: TypeError: as for a shallow copy."""
+        """Refuse to copy an unlearner deeply.
+
+        Raises:
+            TypeError: as for a shallow copy.
+        """
         return self.__copy__()
 
     def _known(self) -> Fitted:
