@@ -59,7 +59,7 @@ class Ulira:
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
-        """Of the confidences of unlearned models."""
+        """The quartiles of the confidences of unlearned models."""
         low, middle, high = np.quantile(self.confidences[0], (0.25, 0.5, 0.75))
         return float(low), float(middle), float(high)
 
@@ -249,7 +249,7 @@ def _pair(name: str, given: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, 
 
 
 def _aucs(seen: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-    """Of each model: how often a retained record scores above an unseen one."""
+    """How often, in each model, a retained record scores above an unseen one."""
     ranks = rankdata(np.concatenate([seen, unseen], axis=1), axis=1)
     count, others = seen.shape[1], unseen.shape[1]
     return (ranks[:, :count].sum(1) - count * (count + 1) / 2) / (count * others)
@@ -264,7 +264,7 @@ def _mean(values: np.ndarray, level: float) -> tuple[float, tuple[float, float]]
 def _difference(
     first: np.ndarray, second: np.ndarray, level: float
 ) -> tuple[float, tuple[float, float]]:
-    """Of independent samples."""
+    """The difference of two independent samples' means, with its interval."""
     error = (first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) ** 0.5
     reach = float(student.ppf((1 + level) / 2, min(len(first), len(second)) - 1) * error)
     value = float(first.mean() - second.mean())

@@ -60,7 +60,7 @@ class DensityRatio:
 
     @cached_property
     def kl(self) -> Estimate:
-        """Of private against public."""
+        """KL divergence of private against public."""
         return self._estimate(_donsker_varadhan, 1.0, "Donsker-Varadhan")
 
     @cached_property

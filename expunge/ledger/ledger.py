@@ -175,7 +175,7 @@ class Entries:
         return Request(number, name, row["received"], "pending", tuple(ids))
 
     def requests(self, state: str | None = None) -> list[Request]:
-        """In the order of arrival."""
+        """Requests in the order of arrival."""
         query = select(requests).order_by(requests.c.number)
         if state is not None:
             query = query.where(requests.c.state == state)
@@ -264,7 +264,7 @@ class Entries:
         )
 
     def models(self) -> list[Model]:
-        """Oldest first; the last is current."""
+        """Models, the oldest first; the last is current."""
         found = self._connection.execute(select(models).order_by(models.c.number))
         return [Model(**row._mapping) for row in found]
 

@@ -30,7 +30,7 @@ COVERED = {
     ),
     ("final", "none known"): (
         "Whoever sees the new model alone learns no more than is stated here. No earlier model is "
-        "known to have left the house; if one did, its holder is not covered."
+        "known to have been handed out; if one was, its holder is not covered."
     ),
     ("all", "covered"): (
         "Even somebody who holds every model that was released, the one from before the deletion "

@@ -47,5 +47,5 @@ def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
 
 
 def _epsilon(renyi_2: float, delta: float) -> float:
-    """Of a Gaussian shift with this D_2 = mu^2; 0 for what is consistent with 0."""
+    """Epsilon of a Gaussian shift with this D_2 = mu^2; 0 for what is consistent with 0."""
     return epsilon_from_gdp(renyi_2**0.5, delta) if renyi_2 > 0 else 0.0

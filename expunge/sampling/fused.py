@@ -102,7 +102,7 @@ class Fused:
         torch.bmm(residuals.transpose(1, 2), features, out=self.gradient[units])
 
     def _half(self, features: Tensor) -> Tensor:
-        """In bfloat16; the last conversion is kept."""
+        """The tensor in bfloat16; the last conversion is kept."""
         if self._seen is None or self._seen[0] is not features:
             self._seen = features, features.bfloat16()
         return self._seen[1]

@@ -41,7 +41,7 @@ class Network:
         return sum(shape.numel() for shape in self.shapes.values())
 
     def split(self, weights: Tensor) -> dict[str, Tensor]:
-        """(..., parameters) to named tensors (..., *shape)."""
+        """Split (..., parameters) into named tensors (..., *shape)."""
         parts = weights.split([shape.numel() for shape in self.shapes.values()], dim=-1)
         return {
             name: part.unflatten(-1, shape) if shape else part[..., 0]
@@ -49,7 +49,7 @@ class Network:
         }
 
     def gradient(self, weights: Tensor, features: Tensor, targets: Tensor) -> Tensor:
-        """Of the mean loss, at each of (models, parameters)."""
+        """Gradient of the mean loss, at each of (models, parameters)."""
 
         def objective(flat: Tensor) -> Tensor:
             outputs = called_with(self.module, self.split(flat), features)

@@ -79,7 +79,7 @@ class Plain:
         return tile * min(64, max(1, USUAL // self.weights[0].numel()))
 
     def _threads(self, seen: Records, run: slice) -> int:
-        """Among which a run is shared out; other losses leave it to torch."""
+        """Threads among which a run is shared out; other losses leave it to torch."""
         heads_alone = isinstance(self.problem.loss, Softmax | Logistic | Squared)
         models, cores = run.stop - run.start, torch.get_num_threads()
         products = len(seen.features) * self.weights[run].numel()

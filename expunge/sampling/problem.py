@@ -180,7 +180,7 @@ class Problem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one model: (outputs, features), or (parameters,) of a network."""
+        """The shape of one model: (outputs, features), or (parameters,) of a network."""
         if isinstance(self.loss, Network):
             return (self.loss.parameters,)
         return self.loss.outputs, self.records_of()[0].features.shape[1]

@@ -135,7 +135,7 @@ class Recurrent(Network):
 
     @torch.no_grad()
     def gradient(self, weights: Tensor, features: Tensor, targets: Tensor) -> Tensor:
-        """Of the mean loss, at each of (models, parameters).
+        """Gradient of the mean loss, at each of (models, parameters).
 
         Args:
             features: (rows, length) for all models, or (models, rows, length).
@@ -194,7 +194,7 @@ class Recurrent(Network):
     def _forward(
         self, named: dict[str, Tensor], tokens: Tensor, lengths: Tensor
     ) -> tuple[list[Trace], Tensor]:
-        """Of each layer, and h of the top one at each row's last word: (models, rows, hidden)."""
+        """Traces of all layers, and the top h at each row's last word: (models, rows, hidden)."""
         table = self._cast(named["embedding.weight"])
         inputs, traces = embedding(_rows(tokens, table), table.reshape(-1, table.shape[2])), []
         move = lstm_kernels.forward if self.half else lstm.forward

@@ -59,7 +59,7 @@ class Job:
 
     @property
     def public_objective(self) -> Objective:
-        """Of the public records alone: whatever comes from it never has to be forgotten."""
+        """The objective of the public records alone; what comes from it is never forgotten."""
         return Objective(self.loss, self.features[: self.public], self.targets[: self.public])
 
     @property

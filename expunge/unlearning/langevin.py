@@ -99,7 +99,7 @@ class Langevin:
         """What every phase counts where requests may depend on models; None elsewhere.
 
         Raises:
-            ValueError: batches, of which nobody knows whom a request will name.
+            ValueError: batches, because it is not known which batch a request will name.
         """
         if not job.adaptive_requests:
             return None

@@ -115,7 +115,7 @@ def _write(
     model: CertifiedClassifier | CertifiedRegressor,
     public_rows: tuple[np.ndarray, np.ndarray] | None,
 ) -> None:
-    """Everything that a workspace is, into a folder that nobody looks at yet."""
+    """Write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
         (path / kind).mkdir()
     folder, token = Folder(path), secrets.token_hex(4)
@@ -255,7 +255,7 @@ def _encoding(
 
 
 def _all_declared(mine: _Records, columns: list[str], rules: dict[str, Any]) -> list[str]:
-    """Without public records every scale and category is the user's to declare."""
+    """Return the columns after checking that, without public records, all are declared."""
     missing = [name for name in columns if name not in rules]
     if missing:
         listed = ", ".join(repr(name) for name in missing[:5])

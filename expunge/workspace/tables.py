@@ -86,7 +86,7 @@ def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
 
 
 def check_output(path: Path) -> None:
-    """Before long work: that a table can be written there.
+    """Check, before long work, that a table can be written there.
 
     Raises:
         InvalidInput, OSError: it cannot.
@@ -96,7 +96,7 @@ def check_output(path: Path) -> None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Whole or not at all."""
+    """Write a table, whole or not at all."""
     kind, buffer = _kind(path), io.BytesIO()
     if kind == "csv":
         arrow_csv.write_csv(table, buffer)
@@ -160,7 +160,7 @@ def number_in(text: str | None) -> float | None:
 
 
 def refuse_mixed(path: Path, name: str, values: Collection[str | None], remedy: str) -> None:
-    """For a public column of text: that it is not one of numbers with a slip in it.
+    """Refuse a public column of text that looks like numbers with a slip in it.
 
     Args:
         values: The different ones.

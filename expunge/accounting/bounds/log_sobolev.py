@@ -230,7 +230,7 @@ def _noisy(divergence: float, run: Run, pushed: float, variance: float) -> float
 
 
 def _shrunk(divergence: float, factor: float) -> float:
-    """Their product; an underflow is not an exact 0."""
+    """The product of divergence and factor; an underflow is not an exact 0."""
     product = divergence * factor
     return LEAST if product == 0 < min(divergence, factor) else product
 

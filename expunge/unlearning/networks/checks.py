@@ -36,7 +36,7 @@ APART = 1e-3  # of the features' scale: beyond what another summation order expl
 
 
 def refuse_mixing(module: nn.Module) -> None:
-    """For phases in which private records move parameters under a certificate.
+    """Refuse a model that mixes records where private ones move certified parameters.
 
     Raises:
         InvalidInput: a layer mixes the records of a batch; it is named.
@@ -52,7 +52,7 @@ def refuse_mixing(module: nn.Module) -> None:
 
 
 def refuse_mixing_when_frozen(module: nn.Module) -> None:
-    """For a frozen backbone in eval mode.
+    """Refuse a backbone that mixes records even when frozen in eval mode.
 
     Raises:
         InvalidInput: a normalisation without running statistics, which mixes even there.
@@ -85,7 +85,7 @@ def check_rows_apart(function: Callable[[Inputs], Tensor], inputs: Inputs) -> No
 
 
 def refuse_remembering(module: nn.Module, inputs: Inputs) -> None:
-    """For a module in eval mode: some records in turn leave it as it was, in either order.
+    """Refuse a module in eval mode that records change, tried on some in either order.
 
     Raises:
         InvalidInput: it keeps something of what went through it; a buffer is named.

@@ -84,7 +84,7 @@ class Comparison:
 
     @property
     def line(self) -> str:
-        """For the certificate."""
+        """The comparison as a line for the certificate."""
 
         def told(arm: Arm) -> str:
             return f"{arm.accuracy:.4f} at {arm.flops:.2g} FLOPs"
@@ -134,7 +134,7 @@ def compared(
 
 
 def correct(job: NetworkJob, state: dict[str, Tensor], held_out: tuple[Inputs, Tensor]) -> Tensor:
-    """(records,) which the network with this state gets right.
+    """Which records the network with this state gets right: (records,).
 
     Raises:
         InvalidInput: the targets are no classes.

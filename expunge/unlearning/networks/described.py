@@ -81,7 +81,7 @@ def rebuilt(document: Any) -> Any:
 
 
 def described_loss(loss: NetworkLoss) -> dict[str, Any]:
-    """Its name, the plain options that it has, and a hash of every tensor."""
+    """Describe a loss by its name, its plain options and a hash of every tensor."""
     if not isinstance(loss, nn.Module):
         return {"name": getattr(loss, "__name__", type(loss).__name__)}
     options = {n: v for n, v in vars(loss).items() if type(v) in PLAIN and not n.startswith("_")}

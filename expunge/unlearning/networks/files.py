@@ -1,11 +1,11 @@
-"""An unlearner on disk: safetensors and JSON, never pickle. What may leave the house is on top.
+"""An unlearner on disk: safetensors and JSON, never pickle. What may be handed out is on top.
 
     model.safetensors             the module's state_dict
     certificate.json              absent before the first deletion
     secret/unlearner.json         settings, ids, history, hashes
     secret/state-N.safetensors    what the next request starts from: un-noised solutions, features,
                                   Gram matrices
-    secret/.lock                  while somebody saves or loads
+    secret/.lock                  while a process saves or loads
 
 Where the certificate names a hash it is this file's: sha256sum model.safetensors. Records are not
 written, and neither are frozen layers. Only the owner may read secret/.
@@ -22,7 +22,7 @@ files on top that belong to another state. These hashes protect against accident
 who rewrites all of secret/ consistently, or puts back a whole folder from before a later request,
 nothing inside the folder helps: keep certificates elsewhere (`load(..., certificate=the last)`) and
 the folder where only you can write. Of two processes that load one state and honour different
-requests the second cannot save into the folder, but both models are out: load a state once, and
+requests the second cannot save into the folder, but both models exist: load a state once, and
 every certificate from then on says that this is the operator's word. A folder with honoured
 requests of another fit is not overwritten: those requests would be forgotten.
 """
@@ -117,7 +117,7 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
 def load(model: nn.Module, folder: str | Path) -> Certificate | None:
     """Write saved weights into a module of the same kind; returns their certificate.
 
-    For whoever is given the model: it reads nothing secret. `TorchUnlearner.load` goes on.
+    For those who are given the model: it reads nothing secret. `TorchUnlearner.load` goes on.
 
     Raises:
         ValueError: not such a folder, another architecture, a certificate that does not recompute,
@@ -207,12 +207,12 @@ def resumed(
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else saves or loads meanwhile; nothing is left where nothing was written.
+    """Keep other processes from saving or loading; leave no folder if nothing was written.
 
     Raises:
-        ValueError: somebody else does.
+        ValueError: another process is saving or loading.
     """
-    busy = f"{folder}: somebody else is saving or loading there; try again when they are done"
+    busy = f"{folder}: another process is saving or loading there; try again when it is done"
     inside = folder / SECRET
     inside.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(inside / LOCK, os.O_RDWR | os.O_CREAT, 0o600)

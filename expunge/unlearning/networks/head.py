@@ -126,7 +126,7 @@ class Head:
         return nominal_cost(self._unfilled(job))
 
     def noise_std(self, job: NetworkJob) -> float:
-        """Of the release, before the public head's share in the rounding: what a plan can say."""
+        """The release's noise without the public head's share in rounding, as a plan knows it."""
         sizes = self._unfilled(job)
         return self.residual(sizes.loss).noise(sizes)[0]
 

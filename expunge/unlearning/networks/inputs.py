@@ -48,7 +48,7 @@ class Columns:
 
     @property
     def shape(self) -> torch.Size:
-        """(rows,): every column has its own beyond."""
+        """The shape that all columns share, (rows,); each has its own beyond."""
         return torch.Size([len(self)])
 
     @property
@@ -66,7 +66,7 @@ class Columns:
 
     @property
     def arguments(self) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-        """As a model is called with them."""
+        """The arguments with which a model is called."""
         return ((), self.columns) if self.named else (tuple(self.columns.values()), {})
 
 

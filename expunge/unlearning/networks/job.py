@@ -166,7 +166,7 @@ class NetworkStrategy(Protocol):
 
     @property
     def observers(self) -> tuple[Observer, ...]:
-        """Those for whom it is sound."""
+        """The observers for whom it is sound."""
         ...
 
     def fit(self, job: NetworkJob) -> NetworkOutcome: ...

@@ -221,7 +221,7 @@ class NetworkLangevin:
         """What every phase counts where requests may depend on models; None elsewhere.
 
         Raises:
-            ValueError: batches, of which nobody knows whom a request will name.
+            ValueError: batches, because it is not known which batch a request will name.
         """
         if not job.adaptive_requests:
             return None
@@ -294,7 +294,7 @@ class _Run:
         return History((*self.past, *phases), self.strategy.scheme.normaliser, count)
 
     def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> NetworkOutcome:
-        """So many further steps, and what they were."""
+        """Take so many further steps, and return the model with their history."""
         gradient = partial(self._gradient, steps)
         moved = self.descent.run(
             self.job, gradient, offset, steps=steps, sigma=sigma, stream=stream
@@ -363,7 +363,7 @@ class _Run:
         return 1 + extra
 
     def phases(self, steps: int, sigma: float) -> list[Phase]:
-        """So many steps from here, as the accountant sees them."""
+        """The phases of so many steps from here, as the accountant sees them."""
         start = float(self.place.beginning.norm())
         reach = self.descent.farthest(self.place.dimension, sigma, start, self.done)
         bare = self.descent.phases(
@@ -380,7 +380,7 @@ class _Run:
         return [replace(phase, forgotten=left) for phase in recorded]
 
     def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
-        """At step `index` of so many; the last is a phase of its own, where cycles restart."""
+        """The gradient at step `index`; the last step is its own phase, where cycles restart."""
         strategy, in_phase = self.strategy, 0 if index == steps - 1 else index
         chosen = strategy.scheme.objective(self.rows, self.done + index, in_phase)
         assert chosen.keep is not None

@@ -219,7 +219,7 @@ class Place:
 
 
 def in_one_vector(named: dict[str, Tensor]) -> Tensor:
-    """(parameters,) float64 on the CPU."""
+    """All parameters in one vector: (parameters,) float64 on the CPU."""
     return torch.cat([part.detach().double().cpu().flatten() for part in named.values()])
 
 

@@ -136,7 +136,7 @@ def _spoilt(value: Tensor) -> float | int:
 
 
 def _is_spoilt(value: Tensor) -> bool:
-    """Whether any of it was left as it was; of booleans nothing can be told."""
+    """Whether some value still has the mark that `_spoilt` gives; booleans always count."""
     if value.is_floating_point() or value.is_complex():
         return bool(value.isnan().any())
     return value.dtype == torch.bool or bool((value == torch.iinfo(value.dtype).max).any())

@@ -56,7 +56,7 @@ TEMPLATE = "give the model as it came to fit"
 
 
 class Again(NamedTuple):
-    """What is given again."""
+    """What the user gives again when a saved unlearner is loaded."""
 
     model: nn.Module
     loss: NetworkLoss
@@ -424,7 +424,7 @@ def _comparison(document: dict[str, Any]) -> Comparison:
 def _account_document(
     assumptions: Assumptions | None, history: History | None
 ) -> dict[str, Any] | None:
-    """In the form that `expunge account` reads."""
+    """The history in the form that `expunge account` reads."""
     if assumptions is None or history is None:
         return None
     return {

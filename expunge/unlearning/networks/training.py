@@ -54,7 +54,7 @@ class Training:
         )
 
     def steps(self, rows: int) -> int:
-        """Of a run over so many rows."""
+        """How many steps a run over so many rows takes."""
         return max(1, round(self.epochs * math.ceil(rows / self.batch_size)))
 
 
