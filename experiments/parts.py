@@ -26,14 +26,16 @@ DRAWING = {"figures.py", "report.py"}
 
 @dataclass
 class Parts:
-    """Args:
-    folder: Where parts are kept; None keeps none.
-    settings: As JSON; part of every name.
-    code: The experiment's folder.
-    only_kept: Begin none.
-    seconds: That each part took, whenever it was run.
-    machines: That ran them.
-    missing: Parts that were neither kept nor begun.
+    """The parts of a long run, each kept on disk as it ends.
+
+    Args:
+        folder: Where parts are kept; None keeps none.
+        settings: As JSON; part of every name.
+        code: The experiment's folder.
+        only_kept: Begin none.
+        seconds: That each part took, whenever it was run.
+        machines: That ran them.
+        missing: Parts that were neither kept nor begun.
     """
 
     folder: Path | None

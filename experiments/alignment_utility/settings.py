@@ -15,12 +15,15 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    pairs: Two families, each with an aligned and a misaligned pair, by measurement (docs/data.md).
-    private: Rows at most; half of them are forgotten, as in the paper.
-    volumes: Public rows for each private one: 10, 30 and 40 thousand for 20 thousand.
-    models: Pairs of models that share their noise, of each split.
-    ratio_rows: Rows of each side from which the mismatch is estimated, at most.
+    """Which pairs, public volumes and counts of models a scale runs.
+
+    Args:
+        pairs: Two families, each with an aligned and a misaligned pair, by measurement
+            (docs/data.md).
+        private: Rows at most; half of them are forgotten, as in the paper.
+        volumes: Public rows for each private one: 10, 30 and 40 thousand for 20 thousand.
+        models: Pairs of models that share their noise, of each split.
+        ratio_rows: Rows of each side from which the mismatch is estimated, at most.
     """
 
     splits: int

@@ -9,9 +9,11 @@ __all__ = ["SCALES", "Settings"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    models: Of each law, by strategy.
-    learn_steps: T of `langevin`; its default at the scales that count.
+    """How often, and on what, each scale runs its audits.
+
+    Args:
+        residual_models, langevin_models: Of each law, by strategy.
+        learn_steps: T of `langevin`; its default at the scales that count.
     """
 
     repetitions: int = 40

@@ -78,7 +78,11 @@ def _pixels(path: Path) -> torch.Tensor:
 
 
 def _package(module: str, name: str) -> Any:
-    """Raises: DataMissing: it is not installed."""
+    """Import an optional package that holds a backbone.
+
+    Raises:
+        DataMissing: it is not installed.
+    """
     try:
         return import_module(module)
     except ImportError as error:

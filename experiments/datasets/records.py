@@ -12,12 +12,14 @@ Alignment = Literal["aligned", "misaligned", ""]
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Args:
-    source: What it is, in words that a table can carry.
-    features: (rows, width) float32, or (rows,) of texts or of paths.
-    targets: (rows,) int64, places in `classes`.
-    is_test: (rows,) bool; all False where the set has no split.
-    groups: (rows,) strings for natural forget sets (a film, a category), or None.
+    """A set of labelled records, as every loader returns it.
+
+    Args:
+        source: What it is, in words that a table can carry.
+        features: (rows, width) float32, or (rows,) of texts or of paths.
+        targets: (rows,) int64, places in `classes`.
+        is_test: (rows,) bool; all False where the set has no split.
+        groups: (rows,) strings for natural forget sets (a film, a category), or None.
     """
 
     source: str
@@ -56,11 +58,13 @@ class DataSet:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Args:
-    public: Records that are never deleted; all of its rows may be used.
-    private: Records that may be; it is tested on its own test rows.
-    stands_for: The paper's pair in whose place this one is, or "".
-    alignment: By measurement on these sets (docs/data.md), whatever the paper calls its own.
+    """A public and a private set with the same classes.
+
+    Args:
+        public: Records that are never deleted; all of its rows may be used.
+        private: Records that may be; it is tested on its own test rows.
+        stands_for: The paper's pair in whose place this one is, or "".
+        alignment: By measurement on these sets (docs/data.md), whatever the paper calls its own.
     """
 
     name: str

@@ -8,9 +8,11 @@ __all__ = ["SCALES", "Case", "Settings"]
 
 @dataclass(frozen=True)
 class Case:
-    """Args:
-    norm: Of every row of features.
-    init: Law of the initial points: all zero, or the framework's default.
+    """One comparison: a feature norm, with or without public data, and an initial law.
+
+    Args:
+        norm: Of every row of features.
+        init: Law of the initial points: all zero, or the framework's default.
     """
 
     norm: float

@@ -16,9 +16,11 @@ PAPER = {  # percent, unlearned and retrained, K = 15
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    arms: Sigmas, the wanted one first: "learns" or "paper".
-    blocks: Of models of each law, in each cell.
+    """Which models a scale samples for the table, and how many.
+
+    Args:
+        arms: Sigmas, the wanted one first: "learns" or "paper".
+        blocks: Of models of each law, in each cell.
     """
 
     models: Models

@@ -20,14 +20,16 @@ PUBLISHED: dict[str, dict[float, float]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """Args:
-    classes: The digits to tell apart.
-    learn_steps: T of noisy descent in the grid; the comparison has its own.
-    center_steps: T of noisy descent around the public records' minimiser.
-    unlearn_steps: Each K of `langevin` for observer `final`; the last is also noise_first's.
-    final_shares: Public shares at which noisy descent is run for observer `final`.
-    runs: Of every noisy cell.
-    exact_runs: Of `auto` and `residual`, whose noise is far below any margin.
+    """A classification task, and how long and how often its cells are run.
+
+    Args:
+        classes: The digits to tell apart.
+        learn_steps: T of noisy descent in the grid; the comparison has its own.
+        center_steps: T of noisy descent around the public records' minimiser.
+        unlearn_steps: Each K of `langevin` for observer `final`; the last is also noise_first's.
+        final_shares: Public shares at which noisy descent is run for observer `final`.
+        runs: Of every noisy cell.
+        exact_runs: Of `auto` and `residual`, whose noise is far below any margin.
     """
 
     name: str
@@ -58,13 +60,15 @@ class Growth:
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    deletions: A whole number is a count, a fraction a share of the private records, rounded up.
-    shares: Of the records that are public.
-    ridge: lambda of noisy descent.
-    exact_ridge: lambda of `residual`, `retrain` and `auto`.
-    center_ridge: lambda of noisy descent around the public records' minimiser.
-    compared_epsilons, compared_steps, compared_runs: Of the comparison with published figures.
+    """The grid that a scale covers: tasks, epsilons, deletions, public shares, ridges.
+
+    Args:
+        deletions: A whole number is a count, a fraction a share of the private records, rounded up.
+        shares: Of the records that are public.
+        ridge: lambda of noisy descent.
+        exact_ridge: lambda of `residual`, `retrain` and `auto`.
+        center_ridge: lambda of noisy descent around the public records' minimiser.
+        compared_epsilons, compared_steps, compared_runs: Of the comparison with published figures.
     """
 
     source: Source = "mnist"

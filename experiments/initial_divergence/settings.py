@@ -12,10 +12,13 @@ VARIANTS = {"base": Variant(), "forgotten by class": Variant(forget_set="by clas
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    pairs: Public and private set, and how many private rows are retained.
-    unlearn_steps: The ablation's single step, and the last K of the main figure beside it.
-    checked: The pair on which all estimators read one split, and with how many models of each law.
+    """Which pairs, steps and public volumes a scale runs.
+
+    Args:
+        pairs: Public and private set, and how many private rows are retained.
+        unlearn_steps: The ablation's single step, and the last K of the main figure beside it.
+        checked: The pair on which all estimators read one split, and with how many models of each
+            law.
     """
 
     pairs: tuple[tuple[str, int], ...]

@@ -11,9 +11,11 @@ PUBLISHED = Discriminator()
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    repetitions: Of every cell of the Hotelling table.
-    discriminator: The paper's, at its published settings but for the scale.
+    """Which known Gaussians a scale draws from, and how often.
+
+    Args:
+        repetitions: Of every cell of the Hotelling table.
+        discriminator: The paper's, at its published settings but for the scale.
     """
 
     samples: int = 30_000

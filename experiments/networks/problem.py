@@ -64,10 +64,12 @@ class OnEmbedding(nn.Module):
 
 @dataclass(frozen=True)
 class Problem:
-    """Args:
-    embedded: A linear layer on the inputs will do: they are a pretrained embedder's, which never
-        saw these records (or the small images of a smoke run).
-    sources: What the two sets are, in words.
+    """One pair's learning problem: public, private and held-out records.
+
+    Args:
+        embedded: A linear layer on the inputs will do: they are a pretrained embedder's, which
+            never saw these records (or the small images of a smoke run).
+        sources: What the two sets are, in words.
     """
 
     name: str

@@ -62,7 +62,11 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Mean:
-    """Args: error: Standard error; None for a single seed."""
+    """The mean of a number over seeds.
+
+    Args:
+        error: Standard error; None for a single seed.
+    """
 
     value: float
     error: float | None

@@ -169,7 +169,12 @@ def _rows(
 
 @dataclass(frozen=True)
 class _Deletions:
-    """Args: full: Retraining in full. l2: Of heads on embeddings."""
+    """The deletions of one pair and seed, from each of which a table of rows is made.
+
+    Args:
+        full: Retraining in full.
+        l2: Of heads on embeddings.
+    """
 
     settings: Settings
     found: Problem

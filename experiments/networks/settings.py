@@ -7,25 +7,29 @@ __all__ = ["SCALES", "Settings"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    pairs: Names of `experiments.datasets`, and "mnist/mnist", whose public rows are other MNIST.
-    public, private: Rows of "mnist/mnist".
-    hidden: Units of each pair's one hidden layer.
-    shares: Of the private records, deleted.
-    budgets: FLOPs of a request over those of retraining in full.
-    epochs, step_sizes, weight_decays: Candidates for retraining in full with AdamW, whose step
-        falls linearly to nothing; public records alone choose, and the cheapest of equals is
-        taken. Everything else that is trained has the same recipe for fewer epochs.
-    splits: Of the public records into four fifths and one, to choose.
-    batch_size: Rows of a step.
-    ridges: Candidates for l2 of a head on embeddings, the largest first; the private records
-        choose, each fifth scored by heads on the others, and whether public records are trained on
-        beside them or make the public start alone. Other heads have the package's own l2.
-    head_seeds: Of records, initial values and noise, for heads and exact deletions (cheap ones).
-    seeds: The same for clippings and noisy descent.
-    langevin_steps: The most unlearning steps, each a pass over the records, that are run.
-    radius: C_0 of the clippings: the trained model is clipped to it around the public start.
-    noise_norm: What noisy descent's step is chosen to leave of noise, in Euclidean norm.
+    """Which pairs, deletions, budgets and candidates a scale runs.
+
+    Args:
+        pairs: Names of `experiments.datasets`, and "mnist/mnist", whose public rows are other
+            MNIST.
+        public, private: Rows of "mnist/mnist".
+        hidden: Units of each pair's one hidden layer.
+        shares: Of the private records, deleted.
+        budgets: FLOPs of a request over those of retraining in full.
+        epochs, step_sizes, weight_decays: Candidates for retraining in full with AdamW, whose step
+            falls linearly to nothing; public records alone choose, and the cheapest of equals is
+            taken. Everything else that is trained has the same recipe for fewer epochs.
+        splits: Of the public records into four fifths and one, to choose.
+        batch_size: Rows of a step.
+        ridges: Candidates for l2 of a head on embeddings, the largest first; the private records
+            choose, each fifth scored by heads on the others, and whether public records are trained
+            on beside them or make the public start alone. Other heads have the package's own l2.
+        head_seeds: Of records, initial values and noise, for heads and exact deletions (cheap
+            ones).
+        seeds: The same for clippings and noisy descent.
+        langevin_steps: The most unlearning steps, each a pass over the records, that are run.
+        radius: C_0 of the clippings: the trained model is clipped to it around the public start.
+        noise_norm: What noisy descent's step is chosen to leave of noise, in Euclidean norm.
     """
 
     pairs: tuple[str, ...] = ("mnist/mnist", "amazon/imdb", "photo/art_painting")

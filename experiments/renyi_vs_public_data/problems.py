@@ -114,7 +114,11 @@ def _unit(features: np.ndarray, targets: np.ndarray) -> Rows:
 def problem(
     pair: str, point: Point, variant: Variant, chain: Chain, *, split: int, seed: int = 0
 ) -> Problem:
-    """Raises: ValueError: fewer private records than the point asks for."""
+    """Build the sampling problem of one split of a pair at one point.
+
+    Raises:
+        ValueError: fewer private records than the point asks for.
+    """
     public, private, _ = rows_of(pair)
     if point.retained + point.forget > len(private.targets):
         raise ValueError(f"{pair}: {point} asks for more than {len(private.targets)} private rows")

@@ -24,15 +24,17 @@ def factors(batch: int) -> dict[str, Variant]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    pairs: Public and private set, and how many private rows are retained.
-    volumes: Public rows of the unconfounded series, as multiples of the retained ones.
-    ends: Those of them at which factors are varied.
-    splits: Of the predictions.
-    factors: Varied on the first pair.
-    sampled_splits, models: Of factors that cannot be predicted, and of each law.
-    checked, check_models: Pairs where coupled pairs and independent models, on the first pair also
-        the discriminator if there is one, read the same points on one split.
+    """Which pairs, volumes and factors a scale runs, and with how many models.
+
+    Args:
+        pairs: Public and private set, and how many private rows are retained.
+        volumes: Public rows of the unconfounded series, as multiples of the retained ones.
+        ends: Those of them at which factors are varied.
+        splits: Of the predictions.
+        factors: Varied on the first pair.
+        sampled_splits, models: Of factors that cannot be predicted, and of each law.
+        checked, check_models: Pairs where coupled pairs and independent models, on the first pair
+            also the discriminator if there is one, read the same points on one split.
     """
 
     pairs: tuple[tuple[str, int], ...]

@@ -11,9 +11,11 @@ BY_CLASS = Variant(forget_set="by class", norm=1.0)
 
 @dataclass(frozen=True)
 class Case:
-    """Args:
-    retained, forget: Private rows.
-    models: Of each law.
+    """A pair of sets with the sizes at which its laws are attacked.
+
+    Args:
+        retained, forget: Private rows.
+        models: Of each law.
     """
 
     pair: str
@@ -24,9 +26,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    variant: Features of norm 1, where certificates mean something, forgotten class by class.
-    volumes: Public rows for each retained private one.
+    """Which cases, steps and public volumes a scale runs.
+
+    Args:
+        variant: Features of norm 1, where certificates mean something, forgotten class by class.
+        volumes: Public rows for each retained private one.
     """
 
     cases: tuple[Case, ...]

@@ -41,10 +41,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Gaps:
-    """Args:
-    steps: K, ascending.
-    means: At each K: (K,).
-    resampled: The same of each resample: (resamples, K).
+    """Mean gaps between the two laws' scores at every K, with their resamples.
+
+    Args:
+        steps: K, ascending.
+        means: At each K: (K,).
+        resampled: The same of each resample: (resamples, K).
     """
 
     steps: tuple[int, ...]
@@ -65,7 +67,11 @@ class Gaps:
         return means @ centred / float(centred @ centred)
 
     def interval(self, value: float, drawn: np.ndarray) -> Interval:
-        """Args: drawn: The value in each resample."""
+        """Return the interval around a value that its resamples give.
+
+        Args:
+            drawn: The value in each resample.
+        """
         reach = norm.ppf((1 + self.level) / 2) * float(drawn.std(ddof=1))
         return Interval(float(value), float(value - reach), float(value + reach))
 
@@ -165,7 +171,11 @@ def gaps(
     level: float,
     seed: int,
 ) -> Gaps:
-    """Args: unlearned, retrained: Scores (K, models); a model is drawn again with all its K."""
+    """Compute the gap of mean scores at every K, and again on resampled models.
+
+    Args:
+        unlearned, retrained: Scores (K, models); a model is drawn again with all its K.
+    """
     generator = np.random.default_rng(seed)
     drawn = [
         law[:, generator.integers(0, law.shape[1], (resamples, law.shape[1]))].transpose(1, 0, 2)

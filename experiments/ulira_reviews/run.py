@@ -59,12 +59,20 @@ def run(settings: Settings) -> Row:
 
 
 def attack_on(settings: Settings, rows: list[Row], *, control: bool = False) -> Attack:
-    """Args: control: At K = 0: models that were never unlearned."""
+    """Attack the models of one cell at every K.
+
+    Args:
+        control: Attack at K = 0 instead: models that were never unlearned.
+    """
     return _attacked(settings, *_scores(rows, control))
 
 
 def gaps_of(settings: Settings, rows: list[Row], *, control: bool = False) -> Gaps:
-    """Args: control: At K = 0."""
+    """Compute the gaps of one cell's mean scores at every K.
+
+    Args:
+        control: At K = 0 instead.
+    """
     return gaps(
         *_scores(rows, control),
         resamples=settings.resamples, level=settings.level, seed=settings.seed,

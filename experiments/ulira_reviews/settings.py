@@ -60,12 +60,14 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Args:
-    blocks: Of models of each law, in each cell; more of them repeat the attack.
-    cells: Arm, with or without public data, and size of the forget set, the wanted ones first.
-    shadow, test: Models of each law in one attack; the paper's 50 and 25.
-    slice_seconds: After which no further block is begun; the next run goes on.
-    note: What a reader of its results must know.
+    """Which cells a scale attacks, and with how many models.
+
+    Args:
+        blocks: Of models of each law, in each cell; more of them repeat the attack.
+        cells: Arm, with or without public data, and size of the forget set, the wanted ones first.
+        shadow, test: Models of each law in one attack; the paper's 50 and 25.
+        slice_seconds: After which no further block is begun; the next run goes on.
+        note: What a reader of its results must know.
     """
 
     models: Models

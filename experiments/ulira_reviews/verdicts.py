@@ -30,7 +30,11 @@ def verdicts(
     search: Row,
     models: int,
 ) -> list[dict[str, str]]:
-    """Args: models: Of each law, asked for; a cell may still have fewer."""
+    """Judge each of the paper's statements by what was found.
+
+    Args:
+        models: Of each law, asked for; a cell may still have fewer.
+    """
     rows = {(cell["arm"], cell["public"], cell["forget"]): cell for cell in cells}
     found: list[tuple[str, str, str]] = []
     idle = set()  # arms whose models learn nothing

@@ -148,7 +148,7 @@ def _guarantee(name: str, assumptions: Assumptions, history: History) -> Guarant
 
 
 def _shown_tight(assumptions: Assumptions, history: History) -> bool:
-    """Where some loss of the class attains the shift bound: full batches, no projection."""
+    """Whether some loss of the class attains the shift bound: full batches, no projection."""
     batched = any(phase.batches or phase.poisson or phase.rounding for phase in history.phases)
     convex = assumptions.regime in ("strongly convex", "convex")
     return convex and not batched and assumptions.radius is None

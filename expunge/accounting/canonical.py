@@ -36,7 +36,7 @@ def canonical(document: object) -> str:
 
 
 def sha256(document: object) -> str:
-    """Of the canonical form, in hexadecimal."""
+    """The hash of the canonical form, in hexadecimal."""
     return hashlib.sha256(canonical(document).encode()).hexdigest()
 
 

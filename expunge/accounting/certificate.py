@@ -178,7 +178,7 @@ class Certificate(Stated):
 
     @property
     def sha256(self) -> str:
-        """Of the canonical form: how the next certificate names this one."""
+        """The hash of the canonical form, by which the next certificate names this one."""
         return sha256(self.model_dump(mode="json"))
 
     def readable(self) -> str:

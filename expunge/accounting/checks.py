@@ -67,7 +67,7 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """In one short line."""
+    """The value in one short line."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # an integer of too many digits to be written

@@ -226,6 +226,10 @@ def gaussian_renyi(
 
 
 def check_delta(delta: float) -> None:
-    """Raises: InvalidInput: delta outside (0, 1)."""
+    """Check that delta is a number between 0 and 1, neither included.
+
+    Raises:
+        InvalidInput: delta outside (0, 1).
+    """
     if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < delta < 1:
         raise InvalidInput("delta", "must be in (0, 1)")

@@ -144,7 +144,11 @@ class AccountRequest(_Strict):
     initial_log_sobolev: Constant | None = None
 
     def records(self) -> tuple[Assumptions, History]:
-        """Raises: InvalidInput: the numbers make no sense."""
+        """Turn the document into the records that the accountant reads.
+
+        Raises:
+            InvalidInput: the numbers make no sense.
+        """
         constants = {name: getattr(self.assumptions, name) for name in Assumptions.constants()}
         for name in ("initial_distance", "initial_log_sobolev"):
             given = getattr(self, name)
@@ -166,7 +170,11 @@ class AccountRequest(_Strict):
 
 
 def parse_json(text: str) -> object:
-    """Raises: InvalidInput: not JSON, or a key given twice."""
+    """Read a JSON text in which every key is given once.
+
+    Raises:
+        InvalidInput: not JSON, or a key given twice.
+    """
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -190,7 +198,11 @@ def parse_json(text: str) -> object:
 
 
 def parse_account(text: str) -> AccountRequest:
-    """Raises: InvalidInput: one line naming the first wrong field."""
+    """Read the document that `expunge account` is given.
+
+    Raises:
+        InvalidInput: one line naming the first wrong field.
+    """
     return validated(AccountRequest, parse_json(text))
 
 

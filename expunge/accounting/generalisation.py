@@ -92,11 +92,11 @@ class RiskBound:
         return self.lipschitz * 2 * self.radius * self.total_variation
 
     def mixture(self) -> float:
-        """On the training mixture."""
+        """The risk on the training mixture."""
         return outward(self.retrained_risk + self.approximation)
 
     def private(self, factor: float) -> float:
-        """On the private distribution, with a mismatch factor."""
+        """The risk on the private distribution, with a mismatch factor."""
         return outward(factor * self.retrained_risk + self.approximation)
 
 

@@ -107,7 +107,11 @@ def total_steps(part: Part) -> int:
 
 
 def check_step_sizes(assumptions: Assumptions, history: History) -> None:
-    """Raises: InvalidInput: a convex regime with a step above 2/L."""
+    """Check that the gradient steps of a convex loss do not diverge.
+
+    Raises:
+        InvalidInput: a convex regime with a step above 2/L.
+    """
     if assumptions.regime not in ("strongly convex", "convex"):
         return
     smoothness = assumptions.smoothness or 0.0

@@ -27,7 +27,7 @@ Origin = Literal["declared", "public", "private"]
 
 
 class Provenance(BaseModel):
-    """Where noise, labels and state came from; None where nobody said."""
+    """Where noise, labels and state came from; None where that was not stated."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

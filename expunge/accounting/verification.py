@@ -72,7 +72,7 @@ def _culprit(error: InvalidInput | Refused, body: dict[str, Any]) -> tuple[str, 
 
 
 def _agree(stated: object, supported: object, tolerance: float) -> bool:
-    """Equal, or numbers that differ by no more than the tolerance."""
+    """Whether both are equal, or numbers that differ by no more than the tolerance."""
     if isinstance(stated, float) and isinstance(supported, float):
         return math.isclose(stated, supported, rel_tol=tolerance, abs_tol=1e-300)
     return stated == supported

@@ -211,7 +211,7 @@ class Heads:
 
     @cached_property
     def _orders(self) -> tuple[Orders, Orders]:
-        """Those that the sampler draws for this seed."""
+        """The orders that the sampler draws for this seed."""
         key, kept = counters.stream(self.seed, "order", "learned", 0), self.problem.retained()
         everything, remaining = torch.ones_like(kept), kept
         return (
@@ -300,7 +300,7 @@ def coupled_estimate(
     shift = (retrained - unlearned).mean(0)
 
     def precision(vectors: Tensor) -> Tensor:
-        """Of the mean in the metric; of deviations from it, which enter squared, in S_U."""
+        """Solve for a mean in the metric, and for deviations, which enter squared, in S_U."""
         if vectors.dim() == 1:
             return solve(metric, vectors)
         return solve(heads.unlearned.covariance, vectors, ROUGH)
@@ -333,7 +333,7 @@ def _pairs(heads: Heads, count: int, precision: Precision) -> tuple[Tensor, Tens
 
 
 def _mirrored(problem: Problem) -> Problem:
-    """On negated features theta -> -theta: its chains, negated, run on the negative noise.
+    """The problem on negated features: its chains are those of the negative noise, negated.
 
     Initial laws are symmetric.
     """
@@ -346,7 +346,12 @@ def _mirrored(problem: Problem) -> Problem:
 
 
 def _of_the_path(seen: Tensor, value: float) -> list[str]:
-    """Args: seen: (a/2) <S^-1 shift, a pair's shift>: `value` if the noise-free path is right."""
+    """Return a note where coupled pairs contradict the predicted value, and nothing otherwise.
+
+    Args:
+        seen: (a/2) <S^-1 shift, a pair's shift>; its mean is `value` if the noise-free path is
+            right.
+    """
     off, error = float(seen.mean()) - value, float(seen.std()) / math.sqrt(len(seen))
     if abs(off) - 3 * error <= TOLERANCE * abs(value):
         return []

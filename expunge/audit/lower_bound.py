@@ -197,10 +197,10 @@ def _proven(
 
 
 def _best_test(scores: list[np.ndarray], delta: float, level: float, method: Method) -> _Test:
-    """On quantiles, and midway between the means: the best place against a Gaussian claim.
+    """Find the best threshold among quantiles and the place midway between the means.
 
-    There the best of many thresholds on as many noisy counts must be better by two standard errors
-    of mu, sqrt(pi / N), to be taken instead.
+    Midway is the best place against a Gaussian claim. There the best of many thresholds on as many
+    noisy counts must be better by two standard errors of mu, sqrt(pi / N), to be taken instead.
     """
     pooled = np.concatenate(scores)
     midway = (scores[0].mean() + scores[1].mean()) / 2

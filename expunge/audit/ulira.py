@@ -59,17 +59,19 @@ class Ulira:
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
-        """Of the confidences of unlearned models."""
+        """The quartiles of the confidences of unlearned models."""
         low, middle, high = np.quantile(self.confidences[0], (0.25, 0.5, 0.75))
         return float(low), float(middle), float(high)
 
 
 @dataclass(frozen=True)
 class Trend:
-    """Args:
-    slope: Change of the mean confidence in the right law for each further step.
-    interval: Of the slope, over repetitions of the whole attack.
-    excess: Mean confidence above 1/2 at the first K, with its interval: what there is to fall.
+    """Whether the attack's confidence falls as unlearning takes more steps.
+
+    Args:
+        slope: Change of the mean confidence in the right law for each further step.
+        interval: Of the slope, over repetitions of the whole attack.
+        excess: Mean confidence above 1/2 at the first K, with its interval: what there is to fall.
     """
 
     slope: float
@@ -91,10 +93,12 @@ class Trend:
 
 @dataclass(frozen=True)
 class Leak:
-    """Args:
-    unlearned, retrained: Mean over models of the AUC of retained records against unseen ones.
-    difference: unlearned - retrained, with its interval.
-    null: The same between two samples of retrained models.
+    """How much more unlearned models show of who was retained than retrained models do.
+
+    Args:
+        unlearned, retrained: Mean over models of the AUC of retained records against unseen ones.
+        difference: unlearned - retrained, with its interval.
+        null: The same between two samples of retrained models.
     """
 
     unlearned: float
@@ -137,9 +141,11 @@ def ulira(
     level: float = 0.95,
     method: Method = "gaussian",
 ) -> Ulira:
-    """Args: unlearned, retrained: Scores (models,) or (models, records), in random order.
+    """Tell unlearned test models from retrained ones, and report how well that works.
 
-    `method` is that of `epsilon_lower_bound`.
+    Args:
+        unlearned, retrained: Scores (models,) or (models, records), in random order.
+        method: As in `epsilon_lower_bound`.
 
     Raises:
         ValueError: fewer than `shadow` + 16 models of a law, or scores that are not finite.
@@ -202,7 +208,11 @@ def leaked(
     retrained_again: tuple[np.ndarray, np.ndarray],
     level: float = 0.95,
 ) -> Leak:
-    """Args: each a pair of scores (models, records): of retained records, of unseen ones.
+    """Measure what retained records show of their membership in unlearned and retrained models.
+
+    Args:
+        unlearned, retrained, retrained_again: Each a pair of scores (models, records): of retained
+            records, of unseen ones.
 
     Raises:
         ValueError: not such pairs, fewer than two models, or scores that are not finite.
@@ -239,7 +249,7 @@ def _pair(name: str, given: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, 
 
 
 def _aucs(seen: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-    """Of each model: how often a retained record scores above an unseen one."""
+    """How often, in each model, a retained record scores above an unseen one."""
     ranks = rankdata(np.concatenate([seen, unseen], axis=1), axis=1)
     count, others = seen.shape[1], unseen.shape[1]
     return (ranks[:, :count].sum(1) - count * (count + 1) / 2) / (count * others)
@@ -254,7 +264,7 @@ def _mean(values: np.ndarray, level: float) -> tuple[float, tuple[float, float]]
 def _difference(
     first: np.ndarray, second: np.ndarray, level: float
 ) -> tuple[float, tuple[float, float]]:
-    """Of independent samples."""
+    """The difference of two independent samples' means, with its interval."""
     error = (first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) ** 0.5
     reach = float(student.ppf((1 + level) / 2, min(len(first), len(second)) - 1) * error)
     value = float(first.mean() - second.mean())

@@ -32,11 +32,13 @@ TILE = 256  # models whose scores are held at once
 
 @dataclass(frozen=True)
 class Cost:
-    """Args:
-    unlearned, retrained: Mean over models of their mean loss on the test rows.
-    difference: unlearned - retrained, signed.
-    standard_error: Of the difference, over models; the test rows stay.
-    accuracy: Of unlearned and of retrained models.
+    """What unlearning costs on test data, compared with retraining.
+
+    Args:
+        unlearned, retrained: Mean over models of their mean loss on the test rows.
+        difference: unlearned - retrained, signed.
+        standard_error: Of the difference, over models; the test rows stay.
+        accuracy: Of unlearned and of retrained models.
     """
 
     unlearned: float
@@ -60,11 +62,13 @@ def cost(
     retrained: Tensor,
     coupled: bool = False,
 ) -> Cost:
-    """Args:
-    loss: Of linear heads.
-    features, targets: Private rows that no model saw.
-    unlearned, retrained: Stacked heads (models, outputs, features).
-    coupled: Whether model i of both shares its noise.
+    """Compare the test loss of unlearned heads with that of retrained ones.
+
+    Args:
+        loss: Of linear heads.
+        features, targets: Private rows that no model saw.
+        unlearned, retrained: Stacked heads (models, outputs, features).
+        coupled: Whether model i of both shares its noise.
 
     Raises:
         ValueError: coupled ensembles of different sizes, or a single model.

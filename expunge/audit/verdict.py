@@ -36,7 +36,7 @@ class Verdict:
 
     @property
     def exit_status(self) -> int:
-        """Of a command that prints it: 1 for a contradiction alone."""
+        """The exit status of a command that prints it: 1 for a contradiction alone."""
         return int(self.contradicted)
 
 
@@ -120,7 +120,7 @@ def _doubt_of(controls: Controls, decided: EpsilonLowerBound) -> str | None:
 
 
 def _suspicion(attack: EpsilonLowerBound, decided: EpsilonLowerBound, epsilon: float) -> str:
-    """Above the claim at the level that is shown, not at the one that decides."""
+    """Words for a bound above the claim at the level shown, but not at the one that decides."""
     claimed = gdp_for_epsilon(epsilon, attack.delta)
     tests = models_needed(mu=attack.mu, claimed=claimed, level=decided.level)
     number = "no number of models" if tests is None else f"about {2 * tests:,} models of each law"

@@ -48,7 +48,7 @@ def fit(
         float | None, typer.Option(help="Largest |label| of a regression.")
     ] = None,
     unreleased: Annotated[
-        bool, typer.Option("--unreleased", help="The fitted model never leaves the house.")
+        bool, typer.Option("--unreleased", help="The fitted model is never handed out.")
     ] = False,
     adaptive_requests: Annotated[
         bool,

@@ -8,7 +8,11 @@ __all__ = ["number", "print_json", "read_text"]
 
 
 def print_json(document: object) -> None:
-    """Raises: ValueError: a NaN or an infinity got this far."""
+    """Print a document as JSON on stdout.
+
+    Raises:
+        ValueError: a NaN or an infinity got this far.
+    """
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 

@@ -87,7 +87,7 @@ def positive_or_infinite(name: str, value: Any) -> float | int:
 
 
 def share(name: str, value: Any) -> float | int:
-    """In (0, 1]."""
+    """A number in (0, 1]."""
     plain = number(name, value)
     if not 0 < plain <= 1:
         raise ValueError(f"{name}: {plain} must be in (0, 1]")
@@ -95,7 +95,7 @@ def share(name: str, value: Any) -> float | int:
 
 
 def open_share(name: str, value: Any) -> float | int:
-    """In (0, 1)."""
+    """A number in (0, 1)."""
     plain = number(name, value)
     if not 0 < plain < 1:
         raise ValueError(f"{name}: {plain} must be in (0, 1)")
@@ -217,7 +217,7 @@ def device(name: str, value: Any) -> Any:
 
 
 def float_of(value: Any) -> float:
-    """As a float; an integer too large for one is infinite."""
+    """The number as a float; an integer too large for one is infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -225,7 +225,7 @@ def float_of(value: Any) -> float:
 
 
 def _shown(value: Any) -> str:
-    """In one short line."""
+    """The value in one short line."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # an integer of too many digits to be written

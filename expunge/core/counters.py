@@ -159,5 +159,5 @@ def _root_(x: Tensor) -> Tensor:
 
 
 def _signed(value: int) -> int:
-    """As a signed 64-bit word, the way torch wraps."""
+    """The number as a signed 64-bit word, the way torch wraps."""
     return (value + 2**63) % 2**64 - 2**63

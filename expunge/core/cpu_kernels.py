@@ -54,14 +54,14 @@ def update(
 
 
 def softmax(scores: Tensor) -> Tensor:
-    """Of scores (models, outputs, rows) over the outputs, in place."""
+    """Softmax of scores (models, outputs, rows) over the outputs, in place."""
     _loops().softmax(scores.numpy())
     return scores
 
 
 @functools.cache
 def _loops():
-    """Compiled when first called, not when this module is imported; None without numba.
+    """The loops, compiled when first called, not at import; None without numba.
 
     Compiled code is kept on disk and knows nothing of another file's constants: it serves only if
     it draws what `counters` draws.

@@ -105,7 +105,7 @@ def _box_muller(low, high, cosine, sine, count):
 
 @_compiled
 def normals(key, first, out):
-    """Of models first.., key unsigned: out (models, 2, pairs) float32."""
+    """Normals of models first.., key unsigned, into (models, 2, pairs) float32."""
     models, _, pairs = out.shape
     low, high = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int32)
     for model in range(models):
@@ -123,7 +123,7 @@ def _moved(weights, gradient, xi, shrink, rate, noise_std):
 
 @_compiled
 def _norm(weights, sums):
-    """In double precision: squares of single numbers neither overflow nor vanish."""
+    """The norm in double precision: squares of single numbers neither overflow nor vanish."""
     sums[:] = 0.0
     for start in range(0, len(weights), CHUNK):
         part = weights[start : start + CHUNK]
@@ -137,7 +137,7 @@ def _norm(weights, sums):
 
 @_compiled
 def update(weights, gradient, key, first, shrink, rate, noise_std, radius):
-    """Of weights (models, parameters), float32 as all scalars but the radius, which may be inf."""
+    """Update weights (models, parameters), float32 as all scalars but the radius (may be inf)."""
     models, parameters = weights.shape
     pairs = (parameters + 1) // 2
     low, high = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int32)
@@ -173,7 +173,7 @@ def _exp(x):
 
 @_compiled
 def softmax(scores):
-    """Of scores (models, outputs, rows) float32 over the outputs, in place."""
+    """Softmax of scores (models, outputs, rows) float32 over the outputs, in place."""
     models, outputs, rows = scores.shape
     top, total = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
     for model in range(models):

@@ -18,7 +18,7 @@ def norms(parameters: Tensor) -> Tensor:
 
 
 def whole_space(parameters: Tensor) -> Tensor:
-    """No constraint."""
+    """The identity: no constraint."""
     return parameters
 
 

@@ -62,5 +62,5 @@ def _splitmix(x: Tensor) -> Tensor:
 
 
 def _word(value: int) -> int:
-    """As a signed 64-bit word, the way torch wraps."""
+    """The number as a signed 64-bit word, the way torch wraps."""
     return (value + 2**63) % 2**64 - 2**63

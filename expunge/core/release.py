@@ -1,4 +1,4 @@
-"""Noise for whatever leaves the house: exact, on a public grid, from the operating system.
+"""Noise for whatever is handed out: exact, on a public grid, from the operating system.
 
     published = grid * (round(center/grid) + J),   J = round(N(0, (std/grid)^2)) in each coordinate
 
@@ -71,7 +71,7 @@ def sampler_delta(dimension: int, epsilon: float) -> float:
 
 
 def check_sampler(dimension: int, epsilon: float, delta: float) -> None:
-    """That the sampler's share is lost in the outward rounding of every reported epsilon.
+    """Check that the sampler's share is lost in the outward rounding of every epsilon.
 
     Raises:
         ValueError: delta is so small that it is not.

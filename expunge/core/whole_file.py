@@ -30,7 +30,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Before long work: that a file can be put there.
+    """Check, before long work, that a file can be put there.
 
     Raises:
         OSError: it is a folder, or its own folder is missing.
@@ -42,7 +42,7 @@ def check_writable(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have the disk hold a file that somebody else wrote, or a folder's list of names."""
+    """Flush to disk a file that was written elsewhere, or a folder's list of names."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

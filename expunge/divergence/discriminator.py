@@ -176,7 +176,7 @@ class _Critics:
             repeats[number % len(windows)]()
 
     def slopes(self, samples: Tensor, order: float) -> tuple[_Slope, list[Tensor]]:
-        """Of minus the sum of all readings; the first half of the samples are `of`.
+        """Slopes of minus the sum of all readings; the first half of the samples are `of`.
 
         The first layer's, and the gradients of the other parameters. W = w/|w| in both layers,
         |w| the largest singular value. Turns `direction` by one power iteration.
@@ -261,7 +261,7 @@ def _descend(
 
 
 def _sums(rows: Tensor) -> Tensor:
-    """Over rows, as a product: it reads them once."""
+    """Sums over rows, as a product, which reads them once."""
     if rows.dtype == torch.bfloat16:
         return torch.mm(rows.new_ones(1, len(rows)), rows, out_dtype=torch.float32)
     return rows.sum(0)
@@ -274,7 +274,7 @@ def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) ->
 
 
 def _fast(function: Callable[..., Any], samples: Tensor) -> Callable[..., Any]:
-    """By Triton, where it is."""
+    """The function, compiled on CUDA where Triton is installed."""
     return _compiled(function) if samples.is_cuda and find_spec("triton") else function
 
 

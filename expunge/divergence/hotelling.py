@@ -56,7 +56,11 @@ def moments(of: Tensor, against: Tensor) -> Moments:
 
 
 def hotelling(found: Moments, *, order: float, level: float = 0.95) -> Estimate:
-    """Raises: ValueError: too few samples for the dimension, or an order that makes no sense."""
+    """Estimate D_a of two Gaussians that share a covariance, without bias, from their moments.
+
+    Raises:
+        ValueError: too few samples for the dimension, or an order that makes no sense.
+    """
     if not order > 0:
         raise ValueError(f"order: {order} must be positive")
     if not 0 < level < 1:
@@ -85,7 +89,7 @@ def hotelling(found: Moments, *, order: float, level: float = 0.95) -> Estimate:
 
 
 def _noncentralities(ratio: float, d: int, rest: int, level: float) -> tuple[float, float]:
-    """Those that a two-sided test of this level does not reject.
+    """The least and the greatest noncentrality that a two-sided test does not reject.
 
     Below 0, where no law lies, the ends go on in proportion: so that intervals miss 0 as often as
     they say when P = Q, they are not clipped either.
@@ -135,7 +139,7 @@ def _add_lower(pooled: Tensor, centred: Tensor) -> None:
 
 
 def _rows(samples: Tensor) -> int:
-    """At a time, so that sums in the samples' own precision stay short: 64 MiB, on CUDA 512."""
+    """Rows at a time, so that sums in the samples' precision stay short: 64 MiB, on CUDA 512."""
     return max(1, 2 ** (27 if samples.is_cuda else 24) // samples.shape[1])
 
 

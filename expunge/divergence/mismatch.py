@@ -60,7 +60,7 @@ class DensityRatio:
 
     @cached_property
     def kl(self) -> Estimate:
-        """Of private against public."""
+        """KL divergence of private against public."""
         return self._estimate(_donsker_varadhan, 1.0, "Donsker-Varadhan")
 
     @cached_property
@@ -134,10 +134,12 @@ def density_ratio(
     seed: int = 0,
     level: float = 0.95,
 ) -> DensityRatio:
-    """Args:
-    public, private: Features (rows, d) of each side.
-    classifier: With scikit-learn's fit and predict_proba or decision_function; standardised
-        logistic regression if None. It is calibrated by Platt's method inside each fold.
+    """Estimate how far private features are from public ones, by a classifier's odds.
+
+    Args:
+        public, private: Features (rows, d) of each side.
+        classifier: With scikit-learn's fit and predict_proba or decision_function; standardised
+            logistic regression if None. It is calibrated by Platt's method inside each fold.
 
     Raises:
         ValueError: too few rows, other widths, or features that are not finite.

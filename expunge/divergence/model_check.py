@@ -21,7 +21,7 @@ UNLIKELY = 1e-4  # of either check under the model
 
 
 def objections(of: Tensor, against: Tensor, direction: Tensor) -> tuple[str, ...]:
-    """Sentences, none where nothing speaks against the model."""
+    """What speaks against the model, in sentences; none where nothing does."""
     found = []
     projected = [(samples.double() @ direction).cpu().numpy() for samples in (of, against)]
     found += _along(*projected)

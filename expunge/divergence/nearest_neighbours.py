@@ -19,7 +19,10 @@ __all__ = ["nearest_neighbours"]
 def nearest_neighbours(
     of: np.ndarray, against: np.ndarray, *, order: float, neighbours: int = 20
 ) -> float:
-    """Args: of, against: (N,) and (M,) numbers.
+    """Estimate D_a of two samples on a line from distances to their nearest neighbours.
+
+    Args:
+        of, against: (N,) and (M,) numbers.
 
     Raises:
         ValueError: an order or a count of neighbours that makes no sense.

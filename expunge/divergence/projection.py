@@ -5,7 +5,7 @@ By data processing the divergence of projected samples is at most that of the mo
     along      one direction, known beforehand (the difference of two noise-free runs): reaches all
                of it when the noise is isotropic
     held_out   a direction learned on half the samples reaches D * D/(D + 2 d/N) of the truth
-    on_probes  what models answer on a probe set, for who may ask and not look inside
+    on_probes  what models answer on a probe set, for those who may ask but not look inside
 """
 
 from dataclasses import replace
@@ -23,7 +23,11 @@ __all__ = ["along", "held_out", "on_probes"]
 def along(
     of: Tensor, against: Tensor, direction: Tensor, *, order: float, level: float = 0.95
 ) -> Estimate:
-    """Args: direction: (d,), chosen without looking at these samples."""
+    """Estimate the divergence along one direction, a lower estimate of the whole.
+
+    Args:
+        direction: (d,), chosen without looking at these samples.
+    """
     unit = (direction / direction.norm()).to(of.dtype)
     first, second = (of @ unit)[:, None].double(), (against @ unit)[:, None].double()
     notes = objections(first, second, torch.ones(1, dtype=torch.float64, device=first.device))
@@ -50,7 +54,7 @@ def held_out(of: Tensor, against: Tensor, *, order: float, level: float = 0.95) 
 
 
 def on_probes(*, of: object, against: object, order: float = 2.0, level: float = 0.95) -> Estimate:
-    """From logits (models, probes, classes), or (models, probes) of binary heads.
+    """Estimate from logits (models, probes, classes), or (models, probes) of binary heads.
 
     Logits are compared up to a constant for each probe, so log-probabilities do as well. By
     `hotelling` where the models are many enough and the answers of full rank, else by `held_out`.
@@ -90,7 +94,7 @@ def _answers(logits: object) -> Tensor:
 
 
 def _shrunk_direction(first: Tensor, second: Tensor) -> Tensor:
-    """By the Gram matrix of the samples where they are fewer than the dimensions."""
+    """The shrunk direction, by the samples' Gram matrix where they are fewer than dimensions."""
     shift = first.mean(0) - second.mean(0)
     centred = torch.cat([first - first.mean(0), second - second.mean(0)])
     count, d = centred.shape

@@ -46,7 +46,11 @@ CHUNK = 500  # ids in one query
 
 
 class Ledger:
-    """Args: where: A SQLite file, or an SQLAlchemy URL."""
+    """The database of a workspace: settings, records, requests, models and certificates.
+
+    Args:
+        where: A SQLite file, or an SQLAlchemy URL.
+    """
 
     def __init__(self, where: Path | str) -> None:
         self.where = where
@@ -113,7 +117,11 @@ class Entries:
     # ---- settings ---------------------------------------------------------------------------
 
     def setting(self, name: str) -> str:
-        """Raises: KeyError: there is none."""
+        """Return the value of a setting.
+
+        Raises:
+            KeyError: there is no setting of this name.
+        """
         found = self._scalar(select(settings.c.value).where(settings.c.name == name))
         if found is None:
             raise KeyError(name)
@@ -167,7 +175,7 @@ class Entries:
         return Request(number, name, row["received"], "pending", tuple(ids))
 
     def requests(self, state: str | None = None) -> list[Request]:
-        """In the order of arrival."""
+        """Requests in the order of arrival."""
         query = select(requests).order_by(requests.c.number)
         if state is not None:
             query = query.where(requests.c.state == state)
@@ -256,7 +264,7 @@ class Entries:
         )
 
     def models(self) -> list[Model]:
-        """Oldest first; the last is current."""
+        """Models, the oldest first; the last is current."""
         found = self._connection.execute(select(models).order_by(models.c.number))
         return [Model(**row._mapping) for row in found]
 

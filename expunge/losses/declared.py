@@ -30,10 +30,12 @@ class ConstantExceeded(ValueError):
 
 @dataclass(frozen=True)
 class Declared:
-    """Args:
-    function: The loss of each row.
-    slope: A bound on the derivative by the scores, for every row: M = slope * row_norm.
-    bend: A bound on the second derivative by the scores: the curvature is bend * row_norm^2.
+    """A user's own convex loss, with the constants that the user declares for it.
+
+    Args:
+        function: The loss of each row.
+        slope: A bound on the derivative by the scores, for every row: M = slope * row_norm.
+        bend: A bound on the second derivative by the scores: the curvature is bend * row_norm^2.
     """
 
     function: Callable[[Tensor, Tensor], Tensor]

@@ -60,7 +60,7 @@ class Logistic:
         return p * (1 - p) * moved
 
     def probabilities(self, scores: Tensor) -> Tensor:
-        """(rows, 2)."""
+        """Probabilities of both classes: (rows, 2)."""
         positive = torch.sigmoid(scores[..., 0])
         return torch.stack([1 - positive, positive], dim=-1)
 

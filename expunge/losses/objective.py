@@ -41,11 +41,13 @@ class Gram(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """Args:
-    features, targets: Rows as given, float32 or float64.
-    keep: (rows,) which rows are present; all of them if None.
-    divisor: nbar; the rows present if None.
-    center: Of the ridge; the origin if None.
+    """The objective of a data set: the mean loss of the rows that are present, plus the ridge.
+
+    Args:
+        features, targets: Rows as given, float32 or float64.
+        keep: (rows,) which rows are present; all of them if None.
+        divisor: nbar; the rows present if None.
+        center: Of the ridge; the origin if None.
     """
 
     loss: LinearLoss
@@ -65,7 +67,7 @@ class Objective:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of theta: (outputs, features)."""
+        """The shape of theta: (outputs, features)."""
         return self.loss.outputs, self.features.shape[1]
 
     def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -130,7 +132,7 @@ class Objective:
 
     @property
     def sampled(self) -> Tensor:
-        """(rows,) those that count in a Gram matrix by their place among all, absent ones too."""
+        """Which rows a Gram matrix counts, by their place among all, absent ones too: (rows,)."""
         rows = len(self.features)
         return torch.arange(rows) % self._every(rows) == 0
 
@@ -140,7 +142,7 @@ class Objective:
         return [float(self._every(len(self.features))), STEPS, self.loss.row_norm]
 
     def gram(self, among: Tensor | None = None) -> Gram:
-        """Of rows spread evenly over those present, as if the absent ones never were.
+        """The Gram matrix of rows spread evenly over those present, as if no others ever were.
 
         Args:
             among: (rows,) take the `sampled` ones of these instead.

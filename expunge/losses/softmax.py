@@ -66,7 +66,7 @@ class Softmax:
         return along - p * along.sum(-1, keepdim=True)
 
     def probabilities(self, scores: Tensor) -> Tensor:
-        """(rows, classes)."""
+        """Probabilities of every class: (rows, classes)."""
         return torch.softmax(scores, -1)
 
     def assumptions(self, radius: float | None = None) -> Assumptions:

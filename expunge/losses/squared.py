@@ -72,7 +72,11 @@ class Squared:
         return targets.double().clamp(-self.target_norm, self.target_norm)
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
-        """Raises: ValueError: no ball, so no bound on the gradient."""
+        """State the constants of this loss that bounds rest on.
+
+        Raises:
+            ValueError: no ball, so no bound on the gradient.
+        """
         if not math.isfinite(self.lipschitz):
             raise ValueError("squared loss has unbounded gradients without a radius")
         return stated(self, self.radius if radius is None else min(radius, self.radius))

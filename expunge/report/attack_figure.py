@@ -28,7 +28,11 @@ def power(claim: dict[str, Any], alarms: np.ndarray) -> np.ndarray:
 
 
 def draw(claim: dict[str, Any], kind: str = "svg") -> bytes:
-    """Args: claim: Of a certificate, as JSON."""
+    """Draw the most power that the claim leaves any test, over its false alarms.
+
+    Args:
+        claim: Of a certificate, as JSON.
+    """
     alarms = np.linspace(0, 1, 401)
     best = power(claim, alarms)
     figure = Figure(figsize=(4.6, 4.2), layout="constrained")

@@ -13,7 +13,11 @@ MOST_NUMBERS = 12  # classes up to which cells carry their count
 
 
 def draw(evaluations: list[dict[str, Any]], kind: str = "svg") -> bytes:
-    """Args: evaluations: Each with `name`, `labels`, `confusion` and `accuracy`."""
+    """Draw the confusion matrix of each evaluation, side by side.
+
+    Args:
+        evaluations: Each with `name`, `labels`, `confusion` and `accuracy`.
+    """
     count = len(evaluations)
     figure = Figure(figsize=(3.9 * count, 3.9), layout="constrained")
     for axes, one in zip(figure.subplots(1, count, squeeze=False)[0], evaluations, strict=True):

@@ -10,7 +10,12 @@ __all__ = ["draw"]
 
 
 def draw(strategies: list[dict[str, Any]], taken: str, kind: str = "svg") -> bytes:
-    """Args: strategies: Of a plan, as JSON. taken: The one that was taken."""
+    """Draw what each strategy of a plan costs, with the one that was taken in a darker colour.
+
+    Args:
+        strategies: Of a plan, as JSON.
+        taken: Name of the strategy that was taken.
+    """
     able = [one for one in strategies if not one["excluded"] and one["steps"] is not None]
     figure = Figure(figsize=(5.6, 0.9 + 0.5 * max(len(able), 1)), layout="constrained")
     axes = figure.subplots()

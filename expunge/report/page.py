@@ -30,7 +30,7 @@ COVERED = {
     ),
     ("final", "none known"): (
         "Whoever sees the new model alone learns no more than is stated here. No earlier model is "
-        "known to have left the house; if one did, its holder is not covered."
+        "known to have been handed out; if one was, its holder is not covered."
     ),
     ("all", "covered"): (
         "Even somebody who holds every model that was released, the one from before the deletion "
@@ -40,9 +40,11 @@ COVERED = {
 
 
 def page(document: dict[str, Any]) -> str:
-    """Args: document: `title`, `data`, `records`, `certificate` (or None), `strategies`,
-    `retraining` (a sentence), `evaluations` with `evaluated_on`, `trade_offs` (or None), `audit`
-    (or None).
+    """Render the report as one HTML page.
+
+    Args:
+        document: `title`, `data`, `records`, `certificate` (or None), `strategies`, `retraining` (a
+            sentence), `evaluations` with `evaluated_on`, `trade_offs` (or None), `audit` (or None).
     """
     certificate = document["certificate"]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)

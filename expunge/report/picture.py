@@ -8,7 +8,13 @@ __all__ = ["encoded"]
 
 
 def encoded(figure: Figure, kind: str) -> bytes:
-    """Args: kind: png, svg or pdf. Equal figures make equal png files: no version is written."""
+    """Return a figure as the bytes of a file.
+
+    Equal figures make equal png files: no version is written.
+
+    Args:
+        kind: png, svg or pdf.
+    """
     buffer = io.BytesIO()
     metadata = {"Software": None} if kind == "png" else {}
     figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)

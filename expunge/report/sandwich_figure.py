@@ -14,7 +14,11 @@ COLOURS = {"attack": "#b2182b", "estimate": "0.35", "certificate": "#2166ac"}
 
 
 def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
-    """Args: audit: The document of `audit.sandwich`."""
+    """Draw an audit on one axis: what the attack proves, what is estimated, what is certified.
+
+    Args:
+        audit: The document of `audit.sandwich`.
+    """
     delta, certified = audit["delta"], audit["certified"]["epsilon"]
     estimate = audit["estimate"]
     figure = Figure(figsize=(5.6, 2.2), layout="constrained")
@@ -43,5 +47,5 @@ def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
 
 
 def _epsilon(renyi_2: float, delta: float) -> float:
-    """Of a Gaussian shift with this D_2 = mu^2; 0 for what is consistent with 0."""
+    """Epsilon of a Gaussian shift with this D_2 = mu^2; 0 for what is consistent with 0."""
     return epsilon_from_gdp(renyi_2**0.5, delta) if renyi_2 > 0 else 0.0

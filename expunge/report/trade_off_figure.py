@@ -16,7 +16,11 @@ COLOURS = ("#b2182b", "#ef8a62", "#67a9cf", "#2166ac", "#053061")
 
 
 def draw(curves: dict[str, Any], kind: str = "png") -> bytes:
-    """Args: kind: png, svg or pdf."""
+    """Draw the required sigma over the forget fraction, and the price over epsilon.
+
+    Args:
+        kind: png, svg or pdf.
+    """
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     noise, price = figure.subplots(1, 2)
     shares = [100 * fraction for fraction in curves["fractions"]]

@@ -17,10 +17,12 @@ COLOUR = {False: "#b2182b", True: "#2166ac"}
 
 
 def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "steps") -> bytes:
-    """Args:
-    panels: Rows of panels, each {title, with_public, verdict, attacks}; an attack is
-        {unlearn_steps, confidences}.
-    unit: What K counts.
+    """Draw the attack's confidences over unlearning steps, in rows of panels.
+
+    Args:
+        panels: Rows of panels, each {title, with_public, verdict, attacks}; an attack is
+            {unlearn_steps, confidences}.
+        unit: What K counts.
     """
     rows, columns = len(panels), max(len(row) for row in panels)
     size = 4.2 * columns, 2.6 * rows

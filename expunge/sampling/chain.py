@@ -69,7 +69,7 @@ class Plan:
         return Records(self.everything.features[kept], self.everything.targets[kept])
 
     def key(self, purpose: str, retraining: bool, step: int = 0) -> int:
-        """Of a stream; coupled chains share them all."""
+        """The key of a stream; coupled chains share them all."""
         chain = "retrained" if retraining and not self.coupled else "learned"
         return counters.stream(self.seed, purpose, chain, step)
 
@@ -109,7 +109,7 @@ def start_of(plan: Plan, models: int) -> tuple[Plain | Fused, Orders]:
 
 
 def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fused:
-    """At its initial points."""
+    """A block of models at its initial points."""
     problem, key = plan.problem, plan.key("init", retraining)
     law, count = problem.law, torch.Size(problem.shape).numel()
     dtype = plan.everything.features.dtype
@@ -127,7 +127,7 @@ def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fus
 
 
 def _normal(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:
-    """By the kernel where there is one: the same bits."""
+    """Standard normals, by the kernel where there is one: the same bits."""
     drawn = torch.zeros(models, count, device=plan.device, dtype=plan.everything.features.dtype)
     if kernels.serves(drawn):
         kernels.launch_plain_update(
@@ -138,7 +138,7 @@ def _normal(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor
 
 
 def _uniform(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:
-    """On +-1/sqrt(fan-in), by the kernel where there is one: the same bits."""
+    """Uniforms on +-1/sqrt(fan-in), by the kernel where there is one: the same bits."""
     loss, dtype = plan.problem.loss, plan.everything.features.dtype
     if isinstance(loss, Network):
         bounds = loss.default_bounds().to(plan.device)

@@ -68,7 +68,7 @@ class Local:
 
 
 def arrays_of(found: dict[Point, Tensor]) -> Arrays:
-    """Copied by value: shared memory would go with the process that made it."""
+    """Tensors as arrays, copied: shared memory would go with the process that made it."""
     return {point: weights.cpu().numpy() for point, weights in found.items()}
 
 

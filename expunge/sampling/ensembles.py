@@ -51,7 +51,7 @@ class Ensemble:
     parts: tuple[Tensor | Path, ...]
 
     def blocks(self) -> Iterator[Tensor]:
-        """(models, ...) at a time; a folder's are read one by one."""
+        """Models (models, ...) block by block; a folder's are read one by one."""
         point = self.regime, self.unlearn_steps
         for part in self.parts:
             yield part if isinstance(part, Tensor) else shards.read(part, point)
@@ -153,7 +153,7 @@ def _on_disk(
 
 
 def _blocks(plan: Plan, models: int, size: int | None) -> list[Block]:
-    """Consecutive; a run of models with one order is never cut."""
+    """Consecutive blocks of models; a run of models with one order is never cut."""
     if size is None and plan.device == "cpu":
         size = MODELS_ON_CPU
     if size is None:

@@ -22,9 +22,11 @@ RESIDUALS = 2**31  # numbers in a buffer of residuals: 4 GiB
 
 
 class Fused:
-    """Args:
-    weights: (models, outputs, features) float32 on CUDA: where the models start.
-    first: Number of the first model.
+    """A block of linear heads that Triton kernels advance on CUDA.
+
+    Args:
+        weights: (models, outputs, features) float32 on CUDA: where the models start.
+        first: Number of the first model.
     """
 
     def __init__(self, problem: Problem, weights: Tensor, first: int):
@@ -100,7 +102,7 @@ class Fused:
         torch.bmm(residuals.transpose(1, 2), features, out=self.gradient[units])
 
     def _half(self, features: Tensor) -> Tensor:
-        """In bfloat16; the last conversion is kept."""
+        """The tensor in bfloat16; the last conversion is kept."""
         if self._seen is None or self._seen[0] is not features:
             self._seen = features, features.bfloat16()
         return self._seen[1]

@@ -60,7 +60,7 @@ def gradient_on(
 
 
 def _label(loss: LinearLoss, targets: Tensor) -> Tensor | None:
-    """(rows, outputs); None where the loss's own residual is used."""
+    """Labels as numbers (rows, outputs); None where the loss's own residual is used."""
     if isinstance(loss, Softmax):
         return one_hot(targets.long(), loss.classes)
     if isinstance(loss, Logistic):
@@ -69,7 +69,7 @@ def _label(loss: LinearLoss, targets: Tensor) -> Tensor | None:
 
 
 def _link(loss: LinearLoss, scores: Tensor, targets: Tensor, out: Tensor) -> Tensor:
-    """Of scores (models, outputs, rows), which may be overwritten, as `out` is."""
+    """The link of scores (models, outputs, rows), which may be overwritten, as `out` is."""
     if isinstance(loss, Softmax):
         if cpu_kernels.serves(scores):
             return cpu_kernels.softmax(scores)

@@ -77,7 +77,7 @@ def _multiprocessors(device: torch.device) -> int:
 def launch_residuals(
     features: Tensor, weights: Tensor, targets: Tensor, out: Tensor, split: Split
 ) -> None:
-    """As `kernels.launch_residuals`, for shapes that it `serves`."""
+    """The same as `kernels.launch_residuals`, for shapes that it `serves`."""
     (units, rows, columns), width = out.shape, features.shape[-1]
     high, low = split.tile * split.high, split.tile * split.low
     unit = columns // split.columns

@@ -90,7 +90,7 @@ class Split(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """Of one model in tile order, padding included."""
+        """Columns of one model in tile order, padding included."""
         return self.high + self.low
 
 
@@ -203,12 +203,12 @@ def launch_plain_update(
 
 
 def launch_split(weights: Tensor, halves: Halves, split: Split, unit: int) -> None:
-    """(models, outputs, width) float32 to halves in tile order."""
+    """Turn (models, outputs, width) float32 into halves in tile order."""
     _launch_exchange(_split, weights, halves, split, unit)
 
 
 def launch_join(halves: Halves, out: Tensor, split: Split, unit: int) -> None:
-    """Halves in tile order to (models, outputs, width) float32."""
+    """Turn halves in tile order into (models, outputs, width) float32."""
     _launch_exchange(_join, out, halves, split, unit)
 
 

@@ -30,7 +30,7 @@ def serves(hidden: int) -> bool:
 
 
 def forward(layer: Layer, inputs: Tensor) -> Trace:
-    """As `lstm.forward`; weights and inputs in bfloat16, bias in float32."""
+    """The same as `lstm.forward`; weights and inputs in bfloat16, bias in float32."""
     models, time, rows, _ = inputs.shape
     hidden = layer.hidden.shape[-1]
     gates = torch.bmm(inputs.flatten(1, 2), layer.inputs.transpose(1, 2))
@@ -46,7 +46,7 @@ def forward(layer: Layer, inputs: Tensor) -> Trace:
 
 
 def backward(layer: Layer, trace: Trace, upward: Tensor) -> tuple[Tensor, Layer]:
-    """As `lstm.backward`."""
+    """The same as `lstm.backward`."""
     models, time, rows, hidden = upward.shape
     _tuned(_backward)[_grid(models, rows)](
         trace.gates, layer.hidden.contiguous(), trace.cells, upward.contiguous(), rows, time,
@@ -61,7 +61,7 @@ def _grid(models: int, rows: int):
 
 @functools.cache
 def _tuned(kernel):
-    """With the tile that is fastest for a width, measured at its first use.
+    """The kernel with the tile that is fastest for a width, measured at its first use.
 
     Tiles that do not fit the machine are passed over; gates overwritten by trials are put back.
     """

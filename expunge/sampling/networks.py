@@ -20,10 +20,12 @@ __all__ = ["Network", "called_with"]
 
 @dataclass(frozen=True)
 class Network:
-    """Args:
-    module: The template; every parameter is trained.
-    function: (outputs, targets) -> the mean loss of the batch, as torch's losses compute it.
-    l2: Ridge on every parameter.
+    """The loss of small networks of one architecture, with gradients for many of them at once.
+
+    Args:
+        module: The template; every parameter is trained.
+        function: (outputs, targets) -> the mean loss of the batch, as torch's losses compute it.
+        l2: Ridge on every parameter.
     """
 
     module: nn.Module
@@ -39,7 +41,7 @@ class Network:
         return sum(shape.numel() for shape in self.shapes.values())
 
     def split(self, weights: Tensor) -> dict[str, Tensor]:
-        """(..., parameters) to named tensors (..., *shape)."""
+        """Split (..., parameters) into named tensors (..., *shape)."""
         parts = weights.split([shape.numel() for shape in self.shapes.values()], dim=-1)
         return {
             name: part.unflatten(-1, shape) if shape else part[..., 0]
@@ -47,7 +49,7 @@ class Network:
         }
 
     def gradient(self, weights: Tensor, features: Tensor, targets: Tensor) -> Tensor:
-        """Of the mean loss, at each of (models, parameters)."""
+        """Gradient of the mean loss, at each of (models, parameters)."""
 
         def objective(flat: Tensor) -> Tensor:
             outputs = called_with(self.module, self.split(flat), features)

@@ -35,9 +35,11 @@ WORTH = 2**19  # products of a run in a step, for its models to be shared out am
 
 
 class Plain:
-    """Args:
-    weights: (models, *shape), advanced in place.
-    first: Number of the first model.
+    """A block of models that PyTorch's own products advance, for every loss and device.
+
+    Args:
+        weights: (models, *shape), advanced in place.
+        first: Number of the first model.
     """
 
     def __init__(self, problem: Problem, precision: Precision, weights: Tensor, first: int):
@@ -77,7 +79,7 @@ class Plain:
         return tile * min(64, max(1, USUAL // self.weights[0].numel()))
 
     def _threads(self, seen: Records, run: slice) -> int:
-        """Among which a run is shared out; other losses leave it to torch."""
+        """Threads among which a run is shared out; other losses leave it to torch."""
         heads_alone = isinstance(self.problem.loss, Softmax | Logistic | Squared)
         models, cores = run.stop - run.start, torch.get_num_threads()
         products = len(seen.features) * self.weights[run].numel()

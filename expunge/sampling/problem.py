@@ -97,14 +97,16 @@ NAMED_INITS: dict[str, Init] = {"zero": Zero(), "uniform": DefaultUniform()}
 
 @dataclass(frozen=True)
 class Problem:
-    """Args:
-    loss: A loss of linear heads, or a `Network`; its ridge included.
-    private, public: (features, targets); public may be None.
-    forget: Rows of `private` in the request: indices or a mask.
-    sigma: The paper's sigma; each coordinate receives std sqrt(2 step_size) sigma.
-    radius: Of the ball every step is projected onto; None for no constraint.
-    init: A law, or "zero" or "uniform".
-    batch: A scheme; None for the full batch, a number for independent batches of that size.
+    """What an ensemble is sampled from: data, loss, chain, initial law and batches.
+
+    Args:
+        loss: A loss of linear heads, or a `Network`; its ridge included.
+        private, public: (features, targets); public may be None.
+        forget: Rows of `private` in the request: indices or a mask.
+        sigma: The paper's sigma; each coordinate receives std sqrt(2 step_size) sigma.
+        radius: Of the ball every step is projected onto; None for no constraint.
+        init: A law, or "zero" or "uniform".
+        batch: A scheme; None for the full batch, a number for independent batches of that size.
     """
 
     loss: LinearLoss | Network
@@ -178,7 +180,7 @@ class Problem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one model: (outputs, features), or (parameters,) of a network."""
+        """The shape of one model: (outputs, features), or (parameters,) of a network."""
         if isinstance(self.loss, Network):
             return (self.loss.parameters,)
         return self.loss.outputs, self.records_of()[0].features.shape[1]

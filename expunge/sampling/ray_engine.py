@@ -17,10 +17,12 @@ __all__ = ["Ray"]
 
 @dataclass(frozen=True)
 class Ray:
-    """Args:
-    address: Of a running cluster; a local one is started if None.
-    threads: torch threads, and cores, of each block; `gpus` its share of GPUs.
-    at_most: Blocks under way or waiting to be read.
+    """An engine that runs blocks of models on a Ray cluster.
+
+    Args:
+        address: Of a running cluster; a local one is started if None.
+        threads: torch threads, and cores, of each block; `gpus` its share of GPUs.
+        at_most: Blocks under way or waiting to be read.
     """
 
     address: str | None = None

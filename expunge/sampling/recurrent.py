@@ -29,10 +29,12 @@ BYTES = {"cpu": 2**28, "cuda": 40 * 2**30}  # of one piece's activations
 
 
 class LSTMClassifier(nn.Module):
-    """Args:
-    words: Rows of the embedding: `len(vocabulary)`.
-    embedding: Its width.
-    hidden: Of each layer.
+    """A classifier of texts: an embedding, LSTM layers and a linear head.
+
+    Args:
+        words: Rows of the embedding: `len(vocabulary)`.
+        embedding: Its width.
+        hidden: Of each layer.
     """
 
     def __init__(
@@ -54,13 +56,17 @@ class LSTMClassifier(nn.Module):
 
 @dataclass(frozen=True)
 class Recurrent(Network):
-    """Args:
-    module: An `LSTMClassifier`, or any module with `embedding`, `lstm` and `head` of those kinds.
-    word_bound: The default law of the embedding is uniform on +- this; 1/sqrt(width) if None.
-    forget_bias: Added to every forget gate: its own bias is counted from here. At torch's 0 half of
-        a cell is gone after one word, and of a review's first words nothing arrives.
-    half: Products and what is kept of each step in bfloat16, by Triton kernels on CUDA; cells,
-        weights, gradients and sums over time stay float32.
+    """The loss of LSTM classifiers, with gradients for many of them at once.
+
+    Args:
+        module: An `LSTMClassifier`, or any module with `embedding`, `lstm` and `head` of those
+            kinds.
+        word_bound: The default law of the embedding is uniform on +- this; 1/sqrt(width) if None.
+        forget_bias: Added to every forget gate: its own bias is counted from here. At torch's 0
+            half of a cell is gone after one word, and nothing of a review's first words reaches the
+            end.
+        half: Products and what is kept of each step in bfloat16, by Triton kernels on CUDA; cells,
+            weights, gradients and sums over time stay float32.
     """
 
     module: nn.Module
@@ -129,7 +135,7 @@ class Recurrent(Network):
 
     @torch.no_grad()
     def gradient(self, weights: Tensor, features: Tensor, targets: Tensor) -> Tensor:
-        """Of the mean loss, at each of (models, parameters).
+        """Gradient of the mean loss, at each of (models, parameters).
 
         Args:
             features: (rows, length) for all models, or (models, rows, length).
@@ -188,7 +194,7 @@ class Recurrent(Network):
     def _forward(
         self, named: dict[str, Tensor], tokens: Tensor, lengths: Tensor
     ) -> tuple[list[Trace], Tensor]:
-        """Of each layer, and h of the top one at each row's last word: (models, rows, hidden)."""
+        """Traces of all layers, and the top h at each row's last word: (models, rows, hidden)."""
         table = self._cast(named["embedding.weight"])
         inputs, traces = embedding(_rows(tokens, table), table.reshape(-1, table.shape[2])), []
         move = lstm_kernels.forward if self.half else lstm.forward

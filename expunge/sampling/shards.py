@@ -63,7 +63,7 @@ def read(shard: Path, point: Point) -> Tensor:
 
 
 def tensor_name(point: Point) -> str:
-    """In a shard's file: unlearned-5."""
+    """The name of a tensor in a shard's file, such as unlearned-5."""
     return f"{point[0]}-{point[1]}"
 
 

@@ -20,9 +20,11 @@ __all__ = ["Stacked"]
 
 
 class Stacked(Plain):
-    """Args:
-    weights: (models, parameters), advanced in place.
-    first: Number of the first model.
+    """A block of LSTM classifiers that advance together, each run of models on its own rows.
+
+    Args:
+        weights: (models, parameters), advanced in place.
+        first: Number of the first model.
     """
 
     def __init__(self, problem: Problem, precision: Precision, weights: Tensor, first: int):

@@ -79,7 +79,7 @@ class WorstDescent:
 
     @property
     def direction(self) -> Tensor:
-        """In which the canaries pull, before anything is learned."""
+        """The direction in which the canaries pull, before anything is learned."""
         zero = torch.zeros(1, self.loss.outputs, dtype=torch.float64)
         return -self.loss.residual(zero, self._targets[:1]).reshape(-1)
 

@@ -100,7 +100,7 @@ class Certified(BaseEstimator):
 
     @property
     def certificate_(self) -> Certificate | None:
-        """Of the current model; None before the first deletion."""
+        """The certificate of the current model; None before the first deletion."""
         check_is_fitted(self)
         return None if self._state is None else self._state.certificate
 
@@ -111,7 +111,7 @@ class Certified(BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """(outputs, features), the intercept left out."""
+        """Weights (outputs, features), the intercept left out."""
         return self._head.theta.numpy()[:, :-1].copy()
 
     @property
@@ -175,7 +175,8 @@ class Certified(BaseEstimator):
     def save(self, folder: str | Path) -> None:
         """Write model, records and certificate into a folder (`expunge.unlearning.files`).
 
-        Certificates issued from then on say that nobody else goes on from there is your word.
+        Certificates issued from then on say that they rest on your word that this state is
+        continued once.
         """
         from expunge.unlearning import files
 
@@ -198,11 +199,11 @@ class Certified(BaseEstimator):
         return state
 
     def __copy__(self) -> "Certified":
-        """Shares the fitted state: both say from now on that another one may exist."""
+        """A copy that shares the state; both say from now on that another one may exist."""
         return self._copied(dict(vars(self)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Certified":
-        """Records and secrets included: it can forget on its own, and its certificates say so."""
+        """A copy with records and secrets: it can forget on its own; its certificates say so."""
         return self._copied(
             {name: copy.deepcopy(value, memo) for name, value in vars(self).items()}
         )

@@ -23,7 +23,10 @@ __all__ = ["engine_of", "problem_of", "sampled"]
 
 
 def problem_of(job: Job, forget: Sequence[int], strategy: Langevin) -> Problem:
-    """Args: forget: Rows of the job to forget, all private and still there.
+    """Describe noisy descent on a job's records as a problem that ensembles are sampled from.
+
+    Args:
+        forget: Rows of the job to forget, all private and still there.
 
     Raises:
         ValueError: rows that cannot be forgotten, or a job that starts elsewhere than at zero.

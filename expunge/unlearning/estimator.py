@@ -40,7 +40,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         reference: What the public records' own minimiser is used for: nothing ("zero"), where
             training starts ("start"), or also what the ridge pulls towards ("center"). Public
             records never leave, so all three are certified alike.
-        released: Whether fitted models leave the house; if so a certificate for observer
+        released: Whether fitted models are handed out; if so a certificate for observer
             "final" says that they are not covered.
         random_state: None draws from the operating system; an integer makes runs repeatable
             and every certificate EXPERIMENT ONLY.

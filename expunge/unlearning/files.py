@@ -1,7 +1,7 @@
 """Estimators on disk: safetensors and JSON, never pickle.
 
     estimator.json          parameters, labels, ids, history, certificate, names of the other two
-    model-N.safetensors     what may leave the house: theta
+    model-N.safetensors     what may be handed out: theta
     secret-N.safetensors    what may not: records, un-noised solutions, Gram matrices
 
 Tensors are written under fresh names, then estimator.json is replaced in one step: a reader finds

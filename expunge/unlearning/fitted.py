@@ -56,7 +56,11 @@ class Fitted:
         object.__setattr__(self, "fingerprint", _digest(self.job))
 
     def check_unchanged(self) -> None:
-        """Raises: NoCertificate: the stored rows are not those that this was made with."""
+        """Check that the stored rows are those that this state was made with.
+
+        Raises:
+            NoCertificate: the stored rows are not those that this was made with.
+        """
         if _digest(self.job) != self.fingerprint:
             raise NoCertificate("the stored records changed since fit; fit again")
 
@@ -84,7 +88,7 @@ class Fitted:
 
     @property
     def covered(self) -> bool:
-        """No earlier model was handed out, or the history accounts for those that were."""
+        """Whether the history accounts for every earlier model that was handed out."""
         if self.released_before:
             return False
         if self.job.observer == "all" or self.outcome.capacity is not None:

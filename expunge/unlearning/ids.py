@@ -1,4 +1,4 @@
-"""Ids of private records: given once each, unknown to nobody, forgotten at most once."""
+"""Ids of private records: each is given once, must be known, and is forgotten at most once."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def rows_to_forget(ids: Any, known: Mapping[Any, int], keep: Tensor) -> list[int
 
 
 def _listed(ids: Any) -> list[Any]:
-    """As plain Python values: a collection of ids, or a single one."""
+    """The ids as plain Python values; a collection of them, or a single one, is given."""
     if isinstance(ids, np.ndarray | Tensor) or hasattr(ids, "to_numpy"):
         return np.asarray(ids).ravel().tolist()
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):

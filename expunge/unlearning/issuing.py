@@ -44,12 +44,12 @@ class Circumstances(Protocol):
 
     @property
     def records(self) -> int:
-        """That the first model was trained on, public ones included."""
+        """How many records the first model was trained on, public ones included."""
         ...
 
     @property
     def covered(self) -> bool:
-        """No earlier model was handed out, or the history accounts for those that were."""
+        """Whether the history accounts for every earlier model that was handed out."""
         ...
 
     @property

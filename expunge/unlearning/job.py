@@ -22,18 +22,20 @@ __all__ = ["Job", "Outcome"]
 
 @dataclass(frozen=True)
 class Job:
-    """Args:
-    features, targets: All rows, public ones first; rows of records that earlier requests forgot
-        are zeroed, those of the last request not yet.
-    keep: (rows,) which are still there.
-    left: (rows,) the request, counted from 1, at which a record left; 0 for those still there.
-    keys: (rows,) 64-bit keys of the records' ids, for batches.
-    public: How many of the rows are public.
-    private: How many private rows there were at fit.
-    seed: None draws from the operating system; an integer is for experiments only.
-    start: Where descent begins: the origin, or the public records' own minimiser.
-    center: What the ridge pulls towards: the origin, or that minimiser.
-    adaptive_requests: Whoever asks may have looked at models that were handed out (THEORY 8).
+    """The learning problem of a linear model as it stands: what a strategy is given.
+
+    Args:
+        features, targets: All rows, public ones first; rows of records that earlier requests forgot
+            are zeroed, those of the last request not yet.
+        keep: (rows,) which are still there.
+        left: (rows,) the request, counted from 1, at which a record left; 0 for those still there.
+        keys: (rows,) 64-bit keys of the records' ids, for batches.
+        public: How many of the rows are public.
+        private: How many private rows there were at fit.
+        seed: None draws from the operating system; an integer is for experiments only.
+        start: Where descent begins: the origin, or the public records' own minimiser.
+        center: What the ridge pulls towards: the origin, or that minimiser.
+        adaptive_requests: Whoever asks may have looked at models that were handed out (THEORY 8).
     """
 
     loss: LinearLoss
@@ -57,7 +59,7 @@ class Job:
 
     @property
     def public_objective(self) -> Objective:
-        """Of the public records alone: whatever comes from it never has to be forgotten."""
+        """The objective of the public records alone; what comes from it is never forgotten."""
         return Objective(self.loss, self.features[: self.public], self.targets[: self.public])
 
     @property

@@ -101,7 +101,7 @@ class Langevin:
         """What every phase counts where requests may depend on models; None elsewhere.
 
         Raises:
-            ValueError: batches, of which nobody knows whom a request will name.
+            ValueError: batches, because it is not known which batch a request will name.
         """
         if not job.adaptive_requests:
             return None
@@ -127,7 +127,11 @@ class NoiseFirst:
         check_fields(self, learn_steps=count(1), unlearn_steps=count(1))
 
     def fit(self, job: Job) -> Outcome:
-        """Raises: ValueError: requests may look at models, and the first has no noise to count."""
+        """Learn by clean descent; all noise comes with the requests.
+
+        Raises:
+            ValueError: requests may look at models, and the first has no noise to count.
+        """
         if job.adaptive_requests:
             raise ValueError(f"strategy: {UNCOUNTED}; use 'residual' or 'langevin'")
         run = _Run.of(job)
@@ -204,7 +208,11 @@ class _Run:
         )
 
     def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
-        """Raises: NoCertificate: the history misses the target."""
+        """Return the outcome of a request after checking that its history meets the target.
+
+        Raises:
+            NoCertificate: the history misses the target.
+        """
         release.check_sampler(job.dimension, job.target.level, job.target.delta)
         if self.capacity is not None and job.forgotten > self.capacity:
             raise NoCertificate(

@@ -18,9 +18,11 @@ LOSSES = {"Logistic": Logistic, "Softmax": Softmax, "Squared": Squared}
 
 @dataclass(frozen=True)
 class LinearHead:
-    """Args:
-    theta: (outputs, features), the intercept's feature last.
-    classes: Of a classifier, sorted; None for a regression.
+    """A linear model that predicts: its weights, its loss and its labels.
+
+    Args:
+        theta: (outputs, features), the intercept's feature last.
+        classes: Of a classifier, sorted; None for a regression.
     """
 
     theta: Tensor
@@ -28,12 +30,12 @@ class LinearHead:
     classes: np.ndarray | None
 
     def scores(self, features: np.ndarray) -> Tensor:
-        """(rows, outputs), float64."""
+        """Scores of rows: (rows, outputs), float64."""
         rows = torch.from_numpy(bounded_rows(features, self.loss.row_norm)).double()
         return rows @ self.theta.T
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """(rows, classes)."""
+        """Probabilities of every class: (rows, classes)."""
         assert self.classes is not None
         if len(self.classes) == 1:
             return np.ones((len(features), 1))
@@ -55,7 +57,7 @@ class LinearHead:
 
     @classmethod
     def of(cls, theta: Tensor, document: str) -> "LinearHead":
-        """From `document` and the weights."""
+        """Build the head from its `document` and the weights."""
         stored = json.loads(document)
         kind, labels = LOSSES[stored["loss"].pop("kind")], stored["labels"]
         classes = None

@@ -29,7 +29,7 @@ SALT = "salt"  # its name in a file's metadata, and in secret state
 
 
 def fresh_salt() -> Tensor:
-    """32 random bytes."""
+    """A new salt: 32 random bytes."""
     return torch.frombuffer(bytearray(secrets.token_bytes(32)), dtype=torch.uint8)
 
 
@@ -39,12 +39,12 @@ def salted(secret: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
 
 
 def salt_of(secret: dict[str, Tensor]) -> str | None:
-    """In hexadecimal, where secret state has one."""
+    """The salt in hexadecimal, where secret state has one."""
     return bytes(secret[SALT].tolist()).hex() if SALT in secret else None
 
 
 def salt_in(content: bytes) -> str | None:
-    """Of a model's file."""
+    """The salt in a model's file."""
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     return header.get("__metadata__", {}).get(SALT)
 
@@ -64,12 +64,12 @@ class Salted:
 
     @property
     def salt(self) -> str | None:
-        """Of the model's file."""
+        """The salt of the model's file; None for a model that carries noise."""
         return salt_of(self.secret) if self.noise_free else None
 
 
 def file_bytes(tensors: dict[str, Tensor], salt: str | None = None) -> bytes:
-    """safetensors, with the salt as its metadata."""
+    """A safetensors file, with the salt as its metadata."""
     return safetensors.save(tensors, None if salt is None else {SALT: salt})
 
 

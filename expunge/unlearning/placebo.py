@@ -46,7 +46,11 @@ class Meter:
     best: Tensor | None = None
 
     def charge(self, flops: float) -> None:
-        """Raises: Spent: the budget does not allow it."""
+        """Count FLOPs that are about to be spent.
+
+        Raises:
+            Spent: the budget does not allow it.
+        """
         if self.flops + flops > self.budget:
             raise Spent
         self.flops += flops
@@ -137,7 +141,7 @@ def metered(job: Job, budget: float = math.inf) -> tuple[Job, Meter]:
 
 
 def nominal_cost(job: Job) -> float:
-    """Of a warm-started request under `residual`."""
+    """The cost of a warm-started request under `residual`."""
     return _cost(job, _warm_passes(job))
 
 
@@ -168,7 +172,7 @@ def placebo(strategy: Strategy, job: Job, before: Outcome) -> Outcome:
 
 
 def _cost(job: Job, passes: float) -> float:
-    """Of passes over the rows present and of one preconditioner."""
+    """The cost of passes over the rows present and of one preconditioner."""
     objective = job.objective
     outputs, features = objective.shape
     one = 4.0 * (objective.rows + features) * outputs * features
@@ -176,7 +180,7 @@ def _cost(job: Job, passes: float) -> float:
 
 
 def _taken_out(job: Job) -> float:
-    """Of taking a request's rows out of the Gram matrix; as many of them as of all are sampled."""
+    """The cost of taking a request's rows out of the Gram matrix, which samples a share of them."""
     objective, last = job.objective, int(job.left.max())
     gone = int((job.left == last).sum()) if last else 0
     share = float(objective.sampled.double().mean())

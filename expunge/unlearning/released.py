@@ -75,7 +75,7 @@ class Released:
         return self.head.predict(np.asarray(rows))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
-        """(rows, classes)."""
+        """Probabilities of every class: (rows, classes)."""
         return self.head.probabilities(np.asarray(rows))
 
     @property

@@ -36,10 +36,12 @@ MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pay
 
 @dataclass(frozen=True)
 class Residual:
-    """Args:
-    tolerance: Of the gradient norm; fixed in advance, never chosen by the data. Refused at fit
-        below what rounding allows by public constants; a strategy that is only named takes the
-        least allowed where that is more than 1e-9.
+    """The strategy `residual`: solve to a checked gradient norm, then draw noise once.
+
+    Args:
+        tolerance: Of the gradient norm; fixed in advance, never chosen by the data. Refused at fit
+            below what rounding allows by public constants; a strategy that is only named takes the
+            least allowed where that is more than 1e-9.
     """
 
     tolerance: float = 1e-9
@@ -103,7 +105,7 @@ class Residual:
         return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
 
     def noise(self, job: Job) -> tuple[float, float]:
-        """(noise_std, grid) that meet the target."""
+        """The noise_std and the grid that meet the target."""
         mu = gdp_for_epsilon(job.target.level, job.target.delta)
         noise_std = self.distance(job) / (mu * MARGIN)
         grid = release.grid_for(std=noise_std, mu=mu, dimension=job.dimension)
@@ -142,7 +144,7 @@ class Residual:
 
 
 def _gram_left(job: Job, before: Outcome) -> Gram:
-    """Of the rows still there: the kept one less the request's rows.
+    """The Gram matrix of the rows still there: the kept one less the request's rows.
 
     A new one where none was kept, by another rule or of other rows, or where the request's rows
     are blank already: what would then be left is not the others' sum.

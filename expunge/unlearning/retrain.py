@@ -19,7 +19,11 @@ __all__ = ["Retrain"]
 
 @dataclass(frozen=True)
 class Retrain:
-    """Args: tolerance: Of the gradient norm at which training stops."""
+    """The strategy `retrain`: solve from scratch on what remains.
+
+    Args:
+        tolerance: Of the gradient norm at which training stops.
+    """
 
     tolerance: float = 1e-9
     name = "retrain"

@@ -73,7 +73,11 @@ def since_deleted(
 
 @dataclass(frozen=True)
 class FullBatch:
-    """Args: fixed: Divide by the records at fit rather than by those present: half the shift."""
+    """The scheme in which every step sees all records.
+
+    Args:
+        fixed: Divide by the records at fit rather than by those present: half the shift.
+    """
 
     fixed: bool = False
 
@@ -99,7 +103,12 @@ class FullBatch:
 
 @dataclass(frozen=True)
 class Cyclic:
-    """Args: batches: How many. seed: Of the partition; public."""
+    """The scheme in which steps go through the batches of a fixed partition in turn.
+
+    Args:
+        batches: How many.
+        seed: Of the partition; public.
+    """
 
     batches: int
     seed: int = 0
@@ -140,7 +149,12 @@ class Cyclic:
 
 @dataclass(frozen=True)
 class PoissonBatch:
-    """Args: rate: q. seed: Of the draws; public, and not the noise's."""
+    """The scheme in which every step draws each record with the same probability.
+
+    Args:
+        rate: q.
+        seed: Of the draws; public, and not the noise's.
+    """
 
     rate: float
     seed: int = 0

@@ -68,7 +68,7 @@ def rounding_floor(
 
 
 def check_tolerance(job: "Job", tolerance: float) -> None:
-    """That any data set of these sizes and constants can be solved to it.
+    """Check that any data set of these sizes and constants can be solved to the tolerance.
 
     Raises:
         ValueError: it cannot; the least tolerance that can is named.
@@ -118,7 +118,7 @@ def _floor(job: "Job", tolerance: float) -> float:
 
 
 def _rounded_up(value: float) -> float:
-    """To two significant digits."""
+    """The number rounded up to two significant digits."""
     if not 0 < value < math.inf:
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)

@@ -105,7 +105,9 @@ def audited(
 def laws_of(
     job: Job, strategy: Any, *, models: int, seed: int | None = None, noise: float = 1.0
 ) -> Laws:
-    """Args:
+    """Draw models from both laws of a deletion, unlearned and retrained.
+
+    Args:
         seed: None draws from the operating system, for `residual` by the very sampler of releases;
             a number makes the audit repeatable, with ordinary noise.
         noise: A factor on what is drawn; anything but 1 is a fault that an audit must catch.

@@ -63,7 +63,11 @@ class Category:
 
 @dataclass(frozen=True)
 class Encoding:
-    """Args: rules: One for each feature column, in the model's order."""
+    """The rules by which the columns of a table become numbers.
+
+    Args:
+        rules: One for each feature column, in the model's order.
+    """
 
     rules: Mapping[str, Number | Category] = field(default_factory=dict)
 
@@ -77,7 +81,7 @@ class Encoding:
         return [name for name, rule in self.rules.items() if isinstance(rule, Category)]
 
     def encode(self, path: Path, table: pa.Table) -> np.ndarray:
-        """(rows, width) float32.
+        """Encode a table as numbers: (rows, width) float32.
 
         Raises:
             InvalidInput: a column that is missing or of another kind, or an infinite number.
@@ -155,7 +159,7 @@ def declared(path: Path) -> dict[str, Number | Category]:
 def fitted(
     path: Path, table: pa.Table, columns: Sequence[str], known: Mapping[str, Number | Category]
 ) -> Encoding:
-    """Rules from public records, for columns that nobody declared.
+    """Rules from public records, for columns that the user did not declare.
 
     Raises:
         InvalidInput: a column that cannot be encoded, with the remedy.

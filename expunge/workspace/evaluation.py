@@ -10,7 +10,7 @@ __all__ = ["evaluation"]
 
 
 def evaluation(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """As a document for the report; rows are encoded."""
+    """Evaluate a model, as a document for the report; rows are encoded."""
     found = head.predict(rows)
     if head.classes is None:
         error = float(np.sqrt(np.mean((found - labels) ** 2)))

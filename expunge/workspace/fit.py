@@ -115,7 +115,7 @@ def _write(
     model: CertifiedClassifier | CertifiedRegressor,
     public_rows: tuple[np.ndarray, np.ndarray] | None,
 ) -> None:
-    """Everything that a workspace is, into a folder that nobody looks at yet."""
+    """Write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
         (path / kind).mkdir()
     folder, token = Folder(path), secrets.token_hex(4)
@@ -195,7 +195,11 @@ def _public_records(path: Path | None, options: Options, texts: Sequence[str]) -
 
 
 def _public_labels(theirs: _Records, options: Options) -> np.ndarray:
-    """Raises: InvalidInput: a label is missing, or is not what the others are."""
+    """Read the public records' labels, which must all be of one kind.
+
+    Raises:
+        InvalidInput: a label is missing, or is not what the others are.
+    """
     labels = labels_of(theirs.path, theirs.table, options)
     if options.classes is None and labels.dtype.kind == "U":
         different = np.unique(labels).tolist()
@@ -251,7 +255,7 @@ def _encoding(
 
 
 def _all_declared(mine: _Records, columns: list[str], rules: dict[str, Any]) -> list[str]:
-    """Without public records every scale and category is the user's to declare."""
+    """Return the columns after checking that, without public records, all are declared."""
     missing = [name for name in columns if name not in rules]
     if missing:
         listed = ", ".join(repr(name) for name in missing[:5])

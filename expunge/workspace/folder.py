@@ -4,12 +4,12 @@
     models/<sha256>.safetensors    the current model
     certificates/<n>.json          written from the ledger
     records/*.parquet              the records as given, without those that were forgotten
-    secret/<token>/                what the next request starts from; never leaves the house
+    secret/<token>/                what the next request starts from; never handed out
     audit.json                     the last audit, which the report shows
 
 A request writes its files under new names, then one ledger transaction makes them current, then
-what is no longer current is deleted. Whoever is killed in between leaves the old state or the new
-one; `sweep` cleans up after them.
+what is no longer current is deleted. A process that is killed in between leaves the old state or
+the new one; `sweep` cleans up after it.
 """
 
 import re

@@ -18,7 +18,11 @@ __all__ = ["head_of", "loaded"]
 
 
 def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
-    """Raises: InvalidInput: the model's file is not the one that the ledger names."""
+    """Read the model's file as a head that predicts.
+
+    Raises:
+        InvalidInput: the model's file is not the one that the ledger names.
+    """
     path = folder.model_file(model.sha256)
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != model.sha256:

@@ -41,7 +41,7 @@ class Options:
 
     @classmethod
     def of(cls, document: str) -> "Options":
-        """From the ledger."""
+        """Read the options from the ledger."""
         stored = json.loads(document)
         classes = stored["classes"]
         return cls(

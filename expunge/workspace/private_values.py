@@ -77,7 +77,11 @@ def private_labels(
 
 
 def _castable(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Raises: InvalidInput: by the file's own schema the column holds neither numbers nor text."""
+    """Return a column after checking that its type can be read as numbers or text.
+
+    Raises:
+        InvalidInput: by the file's own schema the column holds neither numbers nor text.
+    """
     kind = column.type
     if is_text(kind) or pa.types.is_null(kind) or any(is_kind(kind) for is_kind in NUMBERS):
         return column
@@ -125,7 +129,11 @@ def _places(column: pa.ChunkedArray, known: Sequence[Label]) -> np.ndarray:
 def _tell(
     path: Path, what: str, kind: str, unread: int, values: np.ndarray, notice: Notice
 ) -> None:
-    """Raises: InvalidInput: nothing in the column can be read."""
+    """Tell the operator how many values of a column could not be read.
+
+    Raises:
+        InvalidInput: nothing in the column can be read.
+    """
     if not unread:
         return
     if np.isnan(values).all():

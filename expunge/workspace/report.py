@@ -65,7 +65,7 @@ def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
 
 
 def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
-    """Before the last deletion and after it, where both are still there."""
+    """Evaluations before the last deletion and after it, where both are still there."""
     names = ["before", "after"] if len(models) > 1 else ["fitted"]
     return [
         {"name": name, **json.loads(model.evaluation)}

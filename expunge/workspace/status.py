@@ -11,7 +11,7 @@ __all__ = ["status"]
 
 
 def status(workspace: Path) -> dict[str, Any]:
-    """As a document. The hash of a model without noise is for the operator's eyes only."""
+    """The status as a document. The hash of a model without noise is for the operator alone."""
     folder = Folder.opened(workspace)
     with folder.reading() as (entries, model):
         counts, requests = entries.counts(), entries.requests()

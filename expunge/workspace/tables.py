@@ -44,9 +44,11 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
-    """Args: text: Columns that hold text, whatever they look like; CSV guesses the others.
+    """Read a CSV or Parquet file as a table.
 
-    With None nothing of a CSV is guessed: every column is text, so that no record decides a type.
+    Args:
+        text: Columns that hold text, whatever they look like; CSV guesses the others. With None
+            nothing of a CSV is guessed: every column is text, so that no record decides a type.
 
     Raises:
         InvalidInput: not such a table, an empty one, or one that repeats a column.
@@ -84,7 +86,7 @@ def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
 
 
 def check_output(path: Path) -> None:
-    """Before long work: that a table can be written there.
+    """Check, before long work, that a table can be written there.
 
     Raises:
         InvalidInput, OSError: it cannot.
@@ -94,7 +96,7 @@ def check_output(path: Path) -> None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Whole or not at all."""
+    """Write a table, whole or not at all."""
     kind, buffer = _kind(path), io.BytesIO()
     if kind == "csv":
         arrow_csv.write_csv(table, buffer)
@@ -158,7 +160,7 @@ def number_in(text: str | None) -> float | None:
 
 
 def refuse_mixed(path: Path, name: str, values: Collection[str | None], remedy: str) -> None:
-    """For a public column of text: that it is not one of numbers with a slip in it.
+    """Refuse a public column of text that looks like numbers with a slip in it.
 
     Args:
         values: The different ones.

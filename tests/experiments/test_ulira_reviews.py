@@ -64,7 +64,11 @@ def apart(sides, steps=K, seed=0):
 
 
 def cell_row(public="without", arm="learns", models=75, never=(0.5, 0.0)):
-    """Args: never: What is seen of models that were never unlearned: confidence and gap."""
+    """A cell's row of results.
+
+    Args:
+        never: What is seen of models that were never unlearned: confidence and gap.
+    """
     confidence, gap = never
     control = {
         "confidence": confidence, "interval": [confidence - 0.05, confidence + 0.05],

@@ -40,7 +40,11 @@ class _Step:
 
 
 def bound(assumptions: Assumptions, history: History) -> HockeyStick:
-    """Raises: Refused: no projection, an early release, or no noisy step on what remains."""
+    """Bound the hockey-stick divergence by contraction and, where it is smaller, the shift bound.
+
+    Raises:
+        Refused: no projection, an early release, or no noisy step on what remains.
+    """
     if assumptions.radius is None:
         raise Refused("needs a projection (radius)")
     if history.released_early:

@@ -19,7 +19,11 @@ __all__ = ["bound"]
 
 
 def bound(assumptions: Assumptions, history: History) -> Renyi:
-    """Raises: Refused: no trailing noisy steps on what remains."""
+    """Bound the Rényi divergence by what the trailing noisy steps on equal data leave of it.
+
+    Raises:
+        Refused: no trailing noisy steps on what remains.
+    """
     refuse_uncovered(history)
     (parts,) = moduli(assumptions, history)
     before, trailing = split_trailing(smooth_parts(assumptions, parts), lambda run: run.shift > 0)

@@ -101,7 +101,11 @@ def _from_any_initial_law(runs: Sequence[Run]) -> Sequence[Run]:
 
 
 def refuse_uncovered(history: History) -> None:
-    """Raises: Refused: what no bound but the shift bound covers (THEORY 2.8)."""
+    """Refuse a history with a rounding budget or with models released early.
+
+    Raises:
+        Refused: what no bound but the shift bound covers (THEORY 2.8).
+    """
     if any(phase.rounding for phase in history.phases):
         raise Refused("does not cover a rounding budget")
     if history.released_early:
@@ -109,7 +113,11 @@ def refuse_uncovered(history: History) -> None:
 
 
 def refuse_initial_distance(assumptions: Assumptions) -> None:
-    """Raises: Refused: the chains start from different laws."""
+    """Refuse chains that do not start from one initial law.
+
+    Raises:
+        Refused: the chains start from different laws.
+    """
     if assumptions.initial_distance > 0:
         raise Refused("needs a common initial law (initial_distance is above 0)")
 
@@ -222,7 +230,7 @@ def _noisy(divergence: float, run: Run, pushed: float, variance: float) -> float
 
 
 def _shrunk(divergence: float, factor: float) -> float:
-    """Their product; an underflow is not an exact 0."""
+    """The product of divergence and factor; an underflow is not an exact 0."""
     product = divergence * factor
     return LEAST if product == 0 < min(divergence, factor) else product
 

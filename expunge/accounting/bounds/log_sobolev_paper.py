@@ -24,7 +24,11 @@ __all__ = ["bound", "decay_per_step", "learning_divergence"]
 
 
 def bound(assumptions: Assumptions, history: History) -> Renyi:
-    """Raises: Refused: any hypothesis above does not hold."""
+    """Bound the Rényi divergence by the paper's formula, corrected, where its hypotheses hold.
+
+    Raises:
+        Refused: a hypothesis that the top of this file names does not hold.
+    """
     refuse_uncovered(history)
     refuse_initial_distance(assumptions)
     if assumptions.regime != "strongly convex":

@@ -83,7 +83,11 @@ class _Search:
         return self.known[choice]
 
     def spend(self, choice: Choice) -> float:
-        """Raises: _SpentError: nothing is left to spend."""
+        """Return mu of one choice while there are runs left to pull.
+
+        Raises:
+            _SpentError: nothing is left to spend.
+        """
         if self.left <= 0:
             raise _SpentError
         return self.value(choice)

@@ -36,7 +36,7 @@ APART = 1e-3  # of the features' scale: beyond what another summation order expl
 
 
 def refuse_mixing(module: nn.Module) -> None:
-    """For phases in which private records move parameters under a certificate.
+    """Refuse a model that mixes records where private ones move certified parameters.
 
     Raises:
         InvalidInput: a layer mixes the records of a batch; it is named.
@@ -52,7 +52,7 @@ def refuse_mixing(module: nn.Module) -> None:
 
 
 def refuse_mixing_when_frozen(module: nn.Module) -> None:
-    """For a frozen backbone in eval mode.
+    """Refuse a backbone that mixes records even when frozen in eval mode.
 
     Raises:
         InvalidInput: a normalisation without running statistics, which mixes even there.
@@ -85,7 +85,7 @@ def check_rows_apart(function: Callable[[Inputs], Tensor], inputs: Inputs) -> No
 
 
 def refuse_remembering(module: nn.Module, inputs: Inputs) -> None:
-    """For a module in eval mode: some records in turn leave it as it was, in either order.
+    """Refuse a module in eval mode that records change, tried on some in either order.
 
     Raises:
         InvalidInput: it keeps something of what went through it; a buffer is named.
@@ -121,7 +121,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def refuse_half_precision(module: nn.Module, phase: str) -> None:
-    """Raises: InvalidInput: a parameter in half precision, named."""
+    """Refuse a model that has a parameter in half precision.
+
+    Raises:
+        InvalidInput: a parameter in half precision, named.
+    """
     for name, parameter in module.named_parameters():
         if parameter.is_floating_point() and parameter.element_size() < 4:
             raise InvalidInput(
@@ -132,7 +136,11 @@ def refuse_half_precision(module: nn.Module, phase: str) -> None:
 
 
 def refuse_hidden_state(before: nn.Module, after: nn.Module) -> None:
-    """Raises: InvalidInput: training moved a buffer that the model's file does not hold."""
+    """Refuse a model whose training changes state that its file does not hold.
+
+    Raises:
+        InvalidInput: training moved a buffer that the model's file does not hold.
+    """
     kept, old = after.state_dict(), dict(before.named_buffers())
     for name, value in after.named_buffers():
         if name not in kept and not same(value.cpu(), old[name].cpu()):
@@ -162,7 +170,11 @@ def last_linear(module: nn.Module, name: str | None) -> nn.Linear:
 
 
 def refuse_tied_head(module: nn.Module, head: str) -> None:
-    """Raises: InvalidInput: the head's parameters are also another layer's."""
+    """Refuse a head whose parameters another layer uses too.
+
+    Raises:
+        InvalidInput: the head's parameters are also another layer's.
+    """
     own = {id(p) for p in module.get_submodule(head).parameters(recurse=False)}
     prefix = f"{head}."
     for name, parameter in module.named_parameters(remove_duplicate=False):
@@ -177,7 +189,11 @@ def refuse_tied_head(module: nn.Module, head: str) -> None:
 
 
 def refuse_uncallable(module: nn.Module, inputs: Inputs, what: str) -> None:
-    """Raises: InvalidInput: the model's forward does not take these inputs; one is named."""
+    """Refuse inputs that the model's forward does not take.
+
+    Raises:
+        InvalidInput: the model's forward does not take these inputs; one is named.
+    """
     if not isinstance(inputs, Columns):
         return
     placed, named = inputs.arguments

@@ -61,17 +61,19 @@ SMALLEST_SIGMA, LARGEST_SIGMA = 1e-12, 1e12
 
 @dataclass(frozen=True)
 class Clipped:
-    """Args:
-    training: How the model is learned, without noise.
-    radius: C_0, to which the trained model is clipped around the center.
-    unlearn_steps: K.
-    step_size: eta.
-    clip: C, of a step's whole gradient.
-    weight_decay: lambda, towards the center.
-    project: Clip the model after every step too.
-    around: The center: "start", the public start, or "zero".
-    scheme: Which of the retained records a step sees.
-    finetune: Clean training after the release, which is post-processing; None for none.
+    """The strategy `clipped`: clip the trained model, then take noisy steps with clipped gradients.
+
+    Args:
+        training: How the model is learned, without noise.
+        radius: C_0, to which the trained model is clipped around the center.
+        unlearn_steps: K.
+        step_size: eta.
+        clip: C, of a step's whole gradient.
+        weight_decay: lambda, towards the center.
+        project: Clip the model after every step too.
+        around: The center: "start", the public start, or "zero".
+        scheme: Which of the retained records a step sees.
+        finetune: Clean training after the release, which is post-processing; None for none.
     """
 
     training: Training = field(default_factory=lambda: Training(epochs=20))

@@ -141,7 +141,7 @@ def per_record(network: Network, weights: Tensor, inputs: Inputs, targets: Tenso
 
 
 def _leaves(inputs: Inputs) -> Tensor | dict[str, Tensor]:
-    """As torch.func knows them."""
+    """The parameters as torch.func knows them."""
     return inputs.columns if isinstance(inputs, Columns) else inputs
 
 

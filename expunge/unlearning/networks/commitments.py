@@ -3,7 +3,7 @@
     commitment_i = blake2b(bytes of inputs_i and targets_i, key)    16 bytes
 
 The key is drawn anew for every file and kept beside the commitments, as secret as the records are:
-whoever has both can try whether a record was there. Those of forgotten records are zeroed.
+anyone who has both can test whether a record was there. Those of forgotten records are zeroed.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ SIZE = 16
 
 
 def commitments(inputs: Inputs, targets: Tensor, keep: Tensor, key: bytes) -> Tensor:
-    """(rows, 16) bytes; zero where a record is not kept."""
+    """A commitment to each record, (rows, 16) bytes; zero where it is not kept."""
     parts = [_row_bytes(part) for _, part in (*tensors_in(inputs), ("targets", targets))]
     found = np.zeros((len(targets), SIZE), dtype=np.uint8)
     for row in keep.nonzero()[:, 0].tolist():
@@ -45,6 +45,6 @@ def tensor_sha256(*tensors: Tensor) -> str:
 
 
 def _row_bytes(part: Tensor) -> np.ndarray:
-    """(rows, bytes of one)."""
+    """The bytes of each row: (rows, bytes of one)."""
     rows = part.contiguous().reshape(len(part), part[0].numel())
     return rows.view(torch.uint8).numpy()

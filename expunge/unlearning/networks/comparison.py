@@ -29,8 +29,13 @@ BATCH = 1024
 
 @dataclass(frozen=True)
 class Arm:
-    """Args: accuracy: On the held-out records. flops: Nominal. gain: Of the certified network
-    over this one. error: The gain's standard error.
+    """One network of a comparison: how accurate it is, and what it cost.
+
+    Args:
+        accuracy: On the held-out records.
+        flops: Nominal.
+        gain: Of the certified network over this one.
+        error: The gain's standard error.
     """
 
     accuracy: float
@@ -41,7 +46,12 @@ class Arm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Args: retraining: FLOPs of retraining in full. rows: Held-out records."""
+    """The certified network beside two exact deletions of the same cost.
+
+    Args:
+        retraining: FLOPs of retraining in full.
+        rows: Held-out records.
+    """
 
     strategy: str
     certified: Arm
@@ -74,7 +84,7 @@ class Comparison:
 
     @property
     def line(self) -> str:
-        """For the certificate."""
+        """The comparison as a line for the certificate."""
 
         def told(arm: Arm) -> str:
             return f"{arm.accuracy:.4f} at {arm.flops:.2g} FLOPs"
@@ -94,7 +104,12 @@ def compared(
     held_out: tuple[Inputs, Tensor],
     retraining: RetrainNetwork,
 ) -> Comparison:
-    """Args: job: After the deletion. before: What the request started from."""
+    """Compare a request's network with its placebo and with warm-start retraining.
+
+    Args:
+        job: After the deletion.
+        before: What the request started from.
+    """
     cost = strategy.cost(job)
     warm_start, spent = _warm_start(job, retraining, cost)
     hits = correct(job, outcome.state, held_out)
@@ -119,7 +134,7 @@ def compared(
 
 
 def correct(job: NetworkJob, state: dict[str, Tensor], held_out: tuple[Inputs, Tensor]) -> Tensor:
-    """(records,) which the network with this state gets right.
+    """Which records the network with this state gets right: (records,).
 
     Raises:
         InvalidInput: the targets are no classes.

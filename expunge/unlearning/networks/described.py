@@ -34,7 +34,11 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 def described(value: Any, where: str) -> Any:
-    """Raises: InvalidInput: something in it is no plain setting; `where` it is is told."""
+    """Describe settings, or a loss, in values that JSON can hold.
+
+    Raises:
+        InvalidInput: something in it is no plain setting; `where` names its place.
+    """
     if type(value) in PLAIN:
         return value
     if type(value) in (tuple, list):
@@ -77,7 +81,7 @@ def rebuilt(document: Any) -> Any:
 
 
 def described_loss(loss: NetworkLoss) -> dict[str, Any]:
-    """Its name, the plain options that it has, and a hash of every tensor."""
+    """Describe a loss by its name, its plain options and a hash of every tensor."""
     if not isinstance(loss, nn.Module):
         return {"name": getattr(loss, "__name__", type(loss).__name__)}
     options = {n: v for n, v in vars(loss).items() if type(v) in PLAIN and not n.startswith("_")}

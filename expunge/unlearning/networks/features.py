@@ -38,7 +38,7 @@ SINGLE = 3  # records drawn to stay alone in their batch
 def backbone_features(
     module: nn.Module, head: str, inputs: Inputs, device: str, one_by_one: bool = False
 ) -> Tensor:
-    """(rows, features) of the layer `head`; single precision at least.
+    """Inputs (rows, features) of the layer `head`, in single precision at least.
 
     Args:
         one_by_one: Every record is a batch of its own.

@@ -1,11 +1,11 @@
-"""An unlearner on disk: safetensors and JSON, never pickle. What may leave the house is on top.
+"""An unlearner on disk: safetensors and JSON, never pickle. What may be handed out is on top.
 
     model.safetensors             the module's state_dict
     certificate.json              absent before the first deletion
     secret/unlearner.json         settings, ids, history, hashes
     secret/state-N.safetensors    what the next request starts from: un-noised solutions, features,
                                   Gram matrices
-    secret/.lock                  while somebody saves or loads
+    secret/.lock                  while a process saves or loads
 
 Where the certificate names a hash it is this file's: sha256sum model.safetensors. Records are not
 written, and neither are frozen layers. Only the owner may read secret/.
@@ -22,7 +22,7 @@ files on top that belong to another state. These hashes protect against accident
 who rewrites all of secret/ consistently, or puts back a whole folder from before a later request,
 nothing inside the folder helps: keep certificates elsewhere (`load(..., certificate=the last)`) and
 the folder where only you can write. Of two processes that load one state and honour different
-requests the second cannot save into the folder, but both models are out: load a state once, and
+requests the second cannot save into the folder, but both models exist: load a state once, and
 every certificate from then on says that this is the operator's word. A folder with honoured
 requests of another fit is not overwritten: those requests would be forgotten.
 """
@@ -77,7 +77,12 @@ OTHER_MODEL = "the model is not the one that its certificate is about"
 
 
 def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
-    """Raises: ValueError: the folder is busy, holds something else or later, the model changed."""
+    """Write an unlearner's model, certificate and secret state into a folder.
+
+    Raises:
+        ValueError: the folder is busy, or holds something else or a later state; or the model
+            changed.
+    """
     folder = Path(folder)
     fitted = unlearner._known()
     model = network_bytes(unlearner.model, fitted.outcome.salt)
@@ -112,7 +117,7 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
 def load(model: nn.Module, folder: str | Path) -> Certificate | None:
     """Write saved weights into a module of the same kind; returns their certificate.
 
-    For whoever is given the model: it reads nothing secret. `TorchUnlearner.load` goes on.
+    For those who are given the model: it reads nothing secret. `TorchUnlearner.load` goes on.
 
     Raises:
         ValueError: not such a folder, another architecture, a certificate that does not recompute,
@@ -186,7 +191,12 @@ def resumed(
     settings: dict[str, Any],
     folder: str | Path,
 ) -> Fitted:
-    """Raises: ValueError: the folder contradicts itself. InvalidInput: what is given again does."""
+    """Rebuild the fitted state from what a folder holds and what the user gives again.
+
+    Raises:
+        ValueError: the folder contradicts itself.
+        InvalidInput: what is given again contradicts the folder.
+    """
     try:
         return saved.restored(document, state, again, settings)
     except InvalidInput:
@@ -197,12 +207,12 @@ def resumed(
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else saves or loads meanwhile; nothing is left where nothing was written.
+    """Keep other processes from saving or loading; leave no folder if nothing was written.
 
     Raises:
-        ValueError: somebody else does.
+        ValueError: another process is saving or loading.
     """
-    busy = f"{folder}: somebody else is saving or loading there; try again when they are done"
+    busy = f"{folder}: another process is saving or loading there; try again when it is done"
     inside = folder / SECRET
     inside.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(inside / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -232,7 +242,11 @@ def _write_secret(path: Path, content: bytes) -> None:
 
 
 def _index(folder: Path) -> dict[str, Any]:
-    """Raises: ValueError: no such document, or not as it was written."""
+    """Read the folder's index, and check that it is as it was written.
+
+    Raises:
+        ValueError: no such document, or not as it was written.
+    """
     document = parse_json((folder / SECRET / INDEX).read_text())
     if not isinstance(document, dict):
         raise ValueError(f"{INDEX} is no JSON object")
@@ -259,7 +273,11 @@ def _sweep(folder: Path) -> None:
 
 
 def _check_ours(folder: Path) -> None:
-    """Raises: ValueError: something lies there that we did not write."""
+    """Check that the folder holds nothing but a saved network.
+
+    Raises:
+        ValueError: it holds something that we did not write.
+    """
     if not folder.exists():
         return
     here = {path.name for path in folder.iterdir()} - {MODEL, CERTIFICATE, SECRET}
@@ -272,7 +290,11 @@ def _check_ours(folder: Path) -> None:
 
 
 def _check_not_later(folder: Path, fitted: Fitted) -> None:
-    """Raises: ValueError: the folder holds requests that this unlearner does not know of."""
+    """Check that the folder holds no request that this unlearner does not know of.
+
+    Raises:
+        ValueError: the folder holds requests that this unlearner does not know of.
+    """
     lineage, there, on_top = fitted.lineage, [], None
     try:
         if (folder / SECRET / INDEX).exists():
@@ -291,7 +313,11 @@ def _check_not_later(folder: Path, fitted: Fitted) -> None:
 
 
 def _check_on_top(folder: Path, document: Mapping[str, Any]) -> None:
-    """Raises: ValueError: model or certificate belong to another state; missing ones are fine."""
+    """Check that the model and the certificate on top belong to the saved state.
+
+    Raises:
+        ValueError: model or certificate belong to another state; missing ones are fine.
+    """
     remedy = f"put back {SECRET}/ of the same save, or delete what is on top"
     model, certificate = folder / MODEL, folder / CERTIFICATE
     if model.exists() and hashlib.sha256(model.read_bytes()).hexdigest() != document["model"]:

@@ -19,7 +19,12 @@ __all__ = ["HeadFinetune"]
 
 @dataclass(frozen=True)
 class HeadFinetune:
-    """Args: training: Of the whole network, epochs fixed in advance. head: What is certified."""
+    """The strategy `head+finetune`: a certified head, then clean training of the whole network.
+
+    Args:
+        training: Of the whole network, epochs fixed in advance.
+        head: What is certified.
+    """
 
     training: Training = field(default_factory=Training)
     head: Head = field(default_factory=Head)

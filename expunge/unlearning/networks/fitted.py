@@ -73,7 +73,7 @@ class Fitted:
 
     @property
     def covered(self) -> bool:
-        """No earlier model was handed out, or the history accounts for those that were."""
+        """Whether the history accounts for every earlier model that was handed out."""
         if self.released_before:
             return False
         if self.job.observer == "all" or self.outcome.capacity is not None:

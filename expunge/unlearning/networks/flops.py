@@ -20,14 +20,14 @@ ROWS = 4
 
 
 def forward_flops(module: nn.Module, inputs: Inputs) -> float:
-    """Of one row's forward pass."""
+    """FLOPs of one row's forward pass."""
     probe = _probe(module).eval()
     with torch.no_grad():
         return _counted(lambda rows: probe(rows), inputs)
 
 
 def training_flops(module: nn.Module, inputs: Inputs) -> float:
-    """Of one row's share in a training step: forward and backward."""
+    """FLOPs of one row's share in a training step: forward and backward."""
     probe = _probe(module).train()
     return _counted(lambda rows: probe(rows).sum().backward(), inputs)
 

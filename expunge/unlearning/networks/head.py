@@ -46,15 +46,17 @@ PUBLIC_PASSES = 100
 
 @dataclass(frozen=True)
 class Head:
-    """Args:
-    l2: The ridge, on every coordinate, for features divided by B. Must not depend on the data.
-    row_norm: B; "public" takes it from the public records' features.
-    target_norm: Y of a regression; "public" takes the largest public target.
-    tolerance: Of the gradient norm, as for `Residual`; None takes l2/1000, of a regression on
-        targets below 1 times their bound: the noise is then about 0.002/mu times as much in every
-        coordinate, for any ridge that rounding allows.
-    one_by_one: Records go through the backbone alone, not in batches: slower, and needed where a
-        batch moves the last bits of its records' features.
+    """The strategy `head`: a frozen backbone, and a last linear layer that is certified.
+
+    Args:
+        l2: The ridge, on every coordinate, for features divided by B. Must not depend on the data.
+        row_norm: B; "public" takes it from the public records' features.
+        target_norm: Y of a regression; "public" takes the largest public target.
+        tolerance: Of the gradient norm, as for `Residual`; None takes l2/1000, of a regression on
+            targets below 1 times their bound: the noise is then about 0.002/mu times as much in
+            every coordinate, for any ridge that rounding allows.
+        one_by_one: Records go through the backbone alone, not in batches: slower, and needed where
+            a batch moves the last bits of its records' features.
     """
 
     l2: float = 1e-4
@@ -124,7 +126,7 @@ class Head:
         return nominal_cost(self._unfilled(job))
 
     def noise_std(self, job: NetworkJob) -> float:
-        """Of the release, before the public head's share in the rounding: what a plan can say."""
+        """The release's noise without the public head's share in rounding, as a plan knows it."""
         sizes = self._unfilled(job)
         return self.residual(sizes.loss).noise(sizes)[0]
 
@@ -168,7 +170,11 @@ class Head:
         )
 
     def _loss_and_targets(self, job: NetworkJob) -> tuple[LinearLoss, Tensor]:
-        """Raises: InvalidInput: a loss that is not convex in the last layer, or unknown."""
+        """Return the convex loss of the last layer, and the targets as that loss takes them.
+
+        Raises:
+            InvalidInput: a loss that is not convex in the last layer, or unknown.
+        """
         outputs = _head_of(job).out_features
         parts = [t for t in (job.public_targets, job.targets) if t is not None]
         kind = _kind(job.loss)

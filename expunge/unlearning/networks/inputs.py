@@ -19,7 +19,12 @@ __all__ = ["Columns", "Inputs", "joined", "mapped", "taking_columns", "tensors_i
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Args: columns: Two or more, with as many rows each. named: Called by name, not by place."""
+    """Several inputs of a model, each with one row for every record.
+
+    Args:
+        columns: Two or more, with as many rows each.
+        named: Called by name, not by place.
+    """
 
     columns: dict[str, Tensor]
     named: bool
@@ -43,7 +48,7 @@ class Columns:
 
     @property
     def shape(self) -> torch.Size:
-        """(rows,): every column has its own beyond."""
+        """The shape that all columns share, (rows,); each has its own beyond."""
         return torch.Size([len(self)])
 
     @property
@@ -61,7 +66,7 @@ class Columns:
 
     @property
     def arguments(self) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-        """As a model is called with them."""
+        """The arguments with which a model is called."""
         return ((), self.columns) if self.named else (tuple(self.columns.values()), {})
 
 

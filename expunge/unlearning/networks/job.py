@@ -27,22 +27,26 @@ ROWS = "rows."  # secret tensors under these names have one row for each record
 
 @dataclass(frozen=True)
 class NetworkJob:
-    """Args:
-    module: The template, in eval mode; nobody changes it (work on a copy, or by
-        `torch.func.functional_call`). Its parameters never saw a private record: declared.
-    loss: (outputs, targets) -> the batch's mean loss, as torch's losses compute it.
-    inputs, targets: Private rows; those of forgotten records are zeroed. Several inputs are
-        `Columns`, which the module takes as one argument (`inputs.taking_columns`).
-    keep: (private rows,) which are still there.
-    left: (private rows,) the request, counted from 1, at which a record left; 0 for those there.
-    keys: (private rows,) 64-bit keys of the records' ids, for batches.
-    public_inputs, public_targets: Rows that never have to be forgotten; None where there are none.
-    seed: None draws from the operating system; an integer is for experiments only.
-    device: Where the module runs; rows stay where they are and travel by batches.
-    head: Name of the last linear layer, for the strategies that certify it.
-    start: Parameters by name where training begins: the module's own, or what public records
-        alone made of them.
-    adaptive_requests: Whoever asks may have looked at models that were handed out (THEORY 8).
+    """The learning problem of a network as it stands: what a strategy is given.
+
+    Args:
+        module: The template, in eval mode; nobody changes it (work on a copy, or by
+            `torch.func.functional_call`). Its parameters never saw a private record: declared.
+        loss: (outputs, targets) -> the batch's mean loss, as torch's losses compute it.
+        inputs, targets: Private rows; those of forgotten records are zeroed. Several inputs are
+            `Columns`, which the module takes as one argument (`inputs.taking_columns`).
+        keep: (private rows,) which are still there.
+        left: (private rows,) the request, counted from 1, at which a record left; 0 for those
+            there.
+        keys: (private rows,) 64-bit keys of the records' ids, for batches.
+        public_inputs, public_targets: Rows that never have to be forgotten; None where there are
+            none.
+        seed: None draws from the operating system; an integer is for experiments only.
+        device: Where the module runs; rows stay where they are and travel by batches.
+        head: Name of the last linear layer, for the strategies that certify it.
+        start: Parameters by name where training begins: the module's own, or what public records
+            alone made of them.
+        adaptive_requests: Whoever asks may have looked at models that were handed out (THEORY 8).
     """
 
     module: nn.Module
@@ -162,7 +166,7 @@ class NetworkStrategy(Protocol):
 
     @property
     def observers(self) -> tuple[Observer, ...]:
-        """Those for whom it is sound."""
+        """The observers for whom it is sound."""
         ...
 
     def fit(self, job: NetworkJob) -> NetworkOutcome: ...
@@ -170,7 +174,11 @@ class NetworkStrategy(Protocol):
     def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome: ...
 
     def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
-        """Args: before: For counts and settings of its history only, never its parameters."""
+        """Run the same procedure from a point that never saw a private record.
+
+        Args:
+            before: For counts and settings of its history only, never its parameters.
+        """
         ...
 
     def cost(self, job: NetworkJob) -> float:

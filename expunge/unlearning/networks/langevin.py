@@ -51,23 +51,25 @@ TRUSTED = ("shift", "contraction")
 
 @dataclass(frozen=True)
 class NetworkLangevin:
-    """Args:
-    learn_steps: T.
-    unlearn_steps: K; None takes the fewest that meet the target and refuses where none do. A
-        number is run whatever it certifies, and the certificate says what that is.
-    sigma: The paper's sigma; None takes the least that honours `capacity`.
-    step_size: eta.
-    clip: C, of every record's gradient, public ones too.
-    weight_decay: lambda, towards the center.
-    radius: R of the ball around the center that every step projects onto; None for none.
-    around: The center: "start", the public start, or "zero".
-    smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked.
-    gradient_error: With it: a bound on the arithmetic error of a record's computed gradient.
-    capacity: Share of the private records that may be forgotten in all.
-    scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
-    memory: Bytes for one chunk's per-record gradients.
-    requests: How many requests that may depend on released models sigma provides for
-        (`adaptive_requests=True`); otherwise it is not used.
+    """The strategy `langevin` on all parameters of a network, every record's gradient clipped.
+
+    Args:
+        learn_steps: T.
+        unlearn_steps: K; None takes the fewest that meet the target and refuses where none do. A
+            number is run whatever it certifies, and the certificate says what that is.
+        sigma: The paper's sigma; None takes the least that honours `capacity`.
+        step_size: eta.
+        clip: C, of every record's gradient, public ones too.
+        weight_decay: lambda, towards the center.
+        radius: R of the ball around the center that every step projects onto; None for none.
+        around: The center: "start", the public start, or "zero".
+        smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked.
+        gradient_error: With it: a bound on the arithmetic error of a record's computed gradient.
+        capacity: Share of the private records that may be forgotten in all.
+        scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
+        memory: Bytes for one chunk's per-record gradients.
+        requests: How many requests that may depend on released models sigma provides for
+            (`adaptive_requests=True`); otherwise it is not used.
     """
 
     learn_steps: int = 20
@@ -183,7 +185,11 @@ class NetworkLangevin:
         return max(1, math.ceil(self.capacity * job.private))
 
     def _chosen_sigma(self, run: "_Run") -> float:
-        """Raises: Refused: no noise suffices."""
+        """Return the sigma that was given, or the least that honours the capacity.
+
+        Raises:
+            Refused: no noise suffices.
+        """
         if self.sigma is not None:
             return self.sigma
         job = run.job
@@ -215,7 +221,7 @@ class NetworkLangevin:
         """What every phase counts where requests may depend on models; None elsewhere.
 
         Raises:
-            ValueError: batches, of which nobody knows whom a request will name.
+            ValueError: batches, because it is not known which batch a request will name.
         """
         if not job.adaptive_requests:
             return None
@@ -288,7 +294,7 @@ class _Run:
         return History((*self.past, *phases), self.strategy.scheme.normaliser, count)
 
     def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> NetworkOutcome:
-        """So many further steps, and what they were."""
+        """Take so many further steps, and return the model with their history."""
         gradient = partial(self._gradient, steps)
         moved = self.descent.run(
             self.job, gradient, offset, steps=steps, sigma=sigma, stream=stream
@@ -357,7 +363,7 @@ class _Run:
         return 1 + extra
 
     def phases(self, steps: int, sigma: float) -> list[Phase]:
-        """So many steps from here, as the accountant sees them."""
+        """The phases of so many steps from here, as the accountant sees them."""
         start = float(self.place.beginning.norm())
         reach = self.descent.farthest(self.place.dimension, sigma, start, self.done)
         bare = self.descent.phases(
@@ -374,7 +380,7 @@ class _Run:
         return [replace(phase, forgotten=left) for phase in recorded]
 
     def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
-        """At step `index` of so many; the last is a phase of its own, where cycles restart."""
+        """The gradient at step `index`; the last step is its own phase, where cycles restart."""
         strategy, in_phase = self.strategy, 0 if index == steps - 1 else index
         chosen = strategy.scheme.objective(self.rows, self.done + index, in_phase)
         assert chosen.keep is not None

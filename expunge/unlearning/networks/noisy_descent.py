@@ -187,7 +187,11 @@ class Place:
 
     @classmethod
     def of(cls, job: NetworkJob, around: Around) -> "Place":
-        """Raises: InvalidInput: a layer mixes records; it is named."""
+        """Put a job's network on its device, and find the center and the start seen from there.
+
+        Raises:
+            InvalidInput: a layer mixes records; it is named.
+        """
         if around not in get_args(Around):
             raise ValueError(f"around: {around!r} must be 'start' or 'zero'")
         refuse_mixing(job.module)
@@ -215,7 +219,7 @@ class Place:
 
 
 def in_one_vector(named: dict[str, Tensor]) -> Tensor:
-    """(parameters,) float64 on the CPU."""
+    """All parameters in one vector: (parameters,) float64 on the CPU."""
     return torch.cat([part.detach().double().cpu().flatten() for part in named.values()])
 
 

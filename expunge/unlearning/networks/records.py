@@ -39,7 +39,12 @@ ARRAYS = (Tensor, np.ndarray)
 
 
 class _Fields(NamedTuple):
-    """Args: kind: How the model is called with them. inputs: One or more, by name."""
+    """Records in their parts: inputs by name, and targets.
+
+    Args:
+        kind: How the model is called with them.
+        inputs: One or more, by name.
+    """
 
     kind: str
     inputs: dict[str, Tensor]
@@ -78,7 +83,11 @@ def tensors_of(records: Any, what: str) -> tuple[Inputs, Tensor]:
 
 
 def refuse_other_form(inputs: Inputs, like: Inputs, what: str) -> None:
-    """Raises: InvalidInput: the model is not called with them as with the private records."""
+    """Refuse inputs of another form than the private records'.
+
+    Raises:
+        InvalidInput: the model is not called with them as with the private records.
+    """
     kinds = [(type(one), getattr(one, "named", None)) for one in (inputs, like)]
     found, known = dict(tensors_in(inputs)), dict(tensors_in(like))
     if kinds[0] != kinds[1] or found.keys() != known.keys():
@@ -88,7 +97,11 @@ def refuse_other_form(inputs: Inputs, like: Inputs, what: str) -> None:
 
 
 def _refuse_picking(loader: DataLoader, what: str) -> None:
-    """Raises: InvalidInput: not every record of the dataset would be read."""
+    """Refuse a loader that leaves out records of its dataset.
+
+    Raises:
+        InvalidInput: not every record of the dataset would be read.
+    """
     if isinstance(loader.dataset, IterableDataset):
         return  # refused by its own name
     batches = loader.batch_sampler  # one of the user's has a sampler of its own
@@ -203,7 +216,11 @@ def _stacked(column: list[Tensor], name: str, what: str) -> Tensor:
 
 
 def _tensor(part: Any, name: str, what: str) -> Tensor:
-    """Raises: InvalidInput: no numbers."""
+    """Copy a part of a record into a tensor on the CPU.
+
+    Raises:
+        InvalidInput: it does not hold numbers.
+    """
     try:
         made = part if isinstance(part, Tensor) else torch.from_numpy(np.array(part))
     except (TypeError, ValueError) as error:

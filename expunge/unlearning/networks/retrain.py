@@ -35,10 +35,12 @@ KEPT = (
 
 @dataclass(frozen=True)
 class RetrainNetwork:
-    """Args:
-    start: "public" begins at the model as it was handed over, which the user declares never saw
-        private records; "scratch" draws every layer's initial values anew.
-    training: Epochs, step size, batches, optimiser.
+    """The strategy `retrain`: train the whole network anew on what remains.
+
+    Args:
+        start: "public" begins at the model as it was handed over, which the user declares never saw
+            private records; "scratch" draws every layer's initial values anew.
+        training: Epochs, step size, batches, optimiser.
     """
 
     start: Literal["public", "scratch"] = "public"
@@ -136,7 +138,7 @@ def _spoilt(value: Tensor) -> float | int:
 
 
 def _is_spoilt(value: Tensor) -> bool:
-    """Whether any of it was left as it was; of booleans nothing can be told."""
+    """Whether some value still has the mark that `_spoilt` gives; booleans always count."""
     if value.is_floating_point() or value.is_complex():
         return bool(value.isnan().any())
     return value.dtype == torch.bool or bool((value == torch.iinfo(value.dtype).max).any())

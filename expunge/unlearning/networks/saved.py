@@ -55,7 +55,7 @@ TEMPLATE = "give the model as it came to fit"
 
 
 class Again(NamedTuple):
-    """What is given again."""
+    """What the user gives again when a saved unlearner is loaded."""
 
     model: nn.Module
     loss: NetworkLoss
@@ -338,7 +338,11 @@ def _steady(first: Any, second: Any) -> Tensor | None:
 
 
 def _check_tried(strategy: NetworkStrategy, job: NetworkJob, saved: dict[str, Tensor]) -> None:
-    """Raises: InvalidInput: other code than at fit, with the same parameters and names."""
+    """Check that model and loss give on a few records what they gave at fit.
+
+    Raises:
+        InvalidInput: other code than at fit, with the same parameters and names.
+    """
     earlier = saved.get("outputs")
     for name, found in _tried(strategy, job, earlier):
         field, remedy = {"outputs": ("model", TEMPLATE), "loss": ("loss", "give that of fit")}[name]
@@ -369,7 +373,11 @@ def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]
 
 
 def _check_certificate(fitted: Fitted, model: str) -> None:
-    """Raises: ValueError: state, document and certificate are not of one piece."""
+    """Check that state, document and certificate belong together.
+
+    Raises:
+        ValueError: they do not.
+    """
     job, certificate = fitted.job, fitted.certificate
     whole = network_bytes(with_state(job.module, fitted.outcome.state), fitted.outcome.salt)
     if hashlib.sha256(whole).hexdigest() != model:
@@ -414,7 +422,7 @@ def _comparison(document: dict[str, Any]) -> Comparison:
 def _account_document(
     assumptions: Assumptions | None, history: History | None
 ) -> dict[str, Any] | None:
-    """In the form that `expunge account` reads."""
+    """The history in the form that `expunge account` reads."""
     if assumptions is None or history is None:
         return None
     return {

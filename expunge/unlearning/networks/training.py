@@ -30,11 +30,13 @@ __all__ = ["Training", "drawing", "trained", "training_cost"]
 
 @dataclass(frozen=True)
 class Training:
-    """Args:
-    epochs: Passes over what remains; fixed in advance, a fraction of one is allowed.
-    step_size: At the first step; it falls linearly to nothing.
-    batch_size: Rows of a step.
-    optimiser: Called with (parameters, lr=step_size).
+    """How a network is trained without noise: epochs, step size, batches and optimiser.
+
+    Args:
+        epochs: Passes over what remains; fixed in advance, a fraction of one is allowed.
+        step_size: At the first step; it falls linearly to nothing.
+        batch_size: Rows of a step.
+        optimiser: Called with (parameters, lr=step_size).
     """
 
     epochs: float = 1.0
@@ -52,7 +54,7 @@ class Training:
         )
 
     def steps(self, rows: int) -> int:
-        """Of a run over so many rows."""
+        """How many steps a run over so many rows takes."""
         return max(1, round(self.epochs * math.ceil(rows / self.batch_size)))
 
 

@@ -105,7 +105,7 @@ class TorchUnlearner:
         observer: "final" sees only the model after deletion; "all" also holds earlier ones.
         retraining: The yardstick: what retraining would be, here in full, in comparisons
             cut to the request's cost.
-        released: Whether fitted models leave the house; if so a certificate for observer
+        released: Whether fitted models are handed out; if so a certificate for observer
             "final" says that they are not covered.
         random_state: None draws from the operating system; an integer makes runs repeatable
             and every certificate EXPERIMENT ONLY.
@@ -283,7 +283,7 @@ class TorchUnlearner:
 
     @property
     def certificate(self) -> Certificate | None:
-        """Of the current model; None before the first deletion."""
+        """The certificate of the current model; None before the first deletion."""
         if self._fitted is None and self._released is not None:
             return self._released.certificate
         return self._known().certificate
@@ -334,9 +334,9 @@ class TorchUnlearner:
     def save(self, folder: str | Path) -> None:
         """Write model, certificate and what the next request starts from into a folder.
 
-        Records are not written: `load` wants them again. Save after every request: whoever loads
-        knows of no later one. `expunge.unlearning.networks.files` tells what may leave the house.
-        Certificates then say that nobody else goes on from there is your word.
+        Records are not written: `load` wants them again. Save after every request: a loaded
+        unlearner knows of no later one. `expunge.unlearning.networks.files` says what may be handed
+        out. Certificates then say that they rest on your word that this state is continued once.
 
         Raises:
             ValueError: the folder is busy, holds something else, a later request of this unlearner
@@ -424,11 +424,19 @@ class TorchUnlearner:
         self._template, self._fitted = None, None
 
     def __copy__(self) -> "TorchUnlearner":
-        """Raises: TypeError: two would write one model."""
+        """Refuse to copy an unlearner.
+
+        Raises:
+            TypeError: always; two unlearners would write one model.
+        """
         raise TypeError("an unlearner cannot be copied: release() gives a model, save() the state")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "TorchUnlearner":
-        """Raises: TypeError: as for a shallow copy."""
+        """Refuse to copy an unlearner deeply.
+
+        Raises:
+            TypeError: as for a shallow copy.
+        """
         return self.__copy__()
 
     def _known(self) -> Fitted:
@@ -454,7 +462,7 @@ class TorchUnlearner:
             )
 
     def _check_writable(self, job: NetworkJob, outcome: NetworkOutcome) -> None:
-        """That the model in hand, buffers and untied layers included, becomes what is certified."""
+        """Check that the user's model, buffers and untied layers too, becomes what is certified."""
         whole = with_state(job.module, outcome.state)
         trial = copy.deepcopy(self.model).cpu()
         copy_into(trial, whole)

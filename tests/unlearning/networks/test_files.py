@@ -409,7 +409,7 @@ def test_while_one_saves_nobody_else_saves_or_loads(tmp_path, monkeypatch, momen
             monkeypatch.setattr(files, "write_whole", meanwhile)
             return
         for verb in (second.save, resume):
-            with pytest.raises(ValueError, match="somebody else is saving or loading") as caught:
+            with pytest.raises(ValueError, match="another process is saving or loading") as caught:
                 verb(folder)
             refused.append(str(caught.value))
         write_whole(path, content)
@@ -434,7 +434,7 @@ def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
         flock(handle, kind)
 
     monkeypatch.setattr(files.fcntl, "flock", late)
-    with pytest.raises(ValueError, match="somebody else is saving or loading"):
+    with pytest.raises(ValueError, match="another process is saving or loading"):
         made.save(folder)
     monkeypatch.undo()
     made.save(folder)  # the file alone is no obstacle: its process is gone
