@@ -90,10 +90,10 @@ def unlearner(**given):
 ESTIMATOR = {
     "epsilon": (*POSITIVE, 21.0),
     "delta": (*POSITIVE[:-1], 1.0),
-    "strategy": WORD,
+    "strategy": (*WORD, unlearning.Langevin),
     "observer": WORD,
     "l2": POSITIVE,
-    "row_norm": (*OR_PUBLIC, 1e16),
+    "row_norm": (*OR_PUBLIC, 1e16, 1e-300, 1e-16),
     "reference": WORD,
     "released": FLAG,
     "random_state": OPTIONAL_SEED,
@@ -359,7 +359,6 @@ TABLE = {
             "learn_steps": COUNT_FROM_1,
             "normaliser": WORD,
             "observer": WORD,
-            "later_requests": COUNT,
         },
     ),
     accounting.account: (

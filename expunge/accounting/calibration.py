@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds import BOUNDS, GDP, Guarantee
 from expunge.accounting.checks import check_count, check_number, check_positive
-from expunge.accounting.conversions import check_delta
-from expunge.accounting.history import History, Normaliser, learn_unlearn
+from expunge.accounting.conversions import check_delta, gdp_for_epsilon
+from expunge.accounting.history import History, Normaliser, Phase, learn_unlearn
 from expunge.accounting.moduli import check_step_sizes
 from expunge.accounting.search import first_where, least_where
 from expunge.errors import InvalidInput, Refused
@@ -28,6 +28,7 @@ __all__ = [
     "Target",
     "achieved",
     "largest_forget",
+    "sigma_for_requests",
     "smallest_public",
     "smallest_sigma",
     "smallest_unlearn_steps",
@@ -86,12 +87,7 @@ class RenyiWithin:
 
 @dataclass(frozen=True)
 class Setting:
-    """T learning steps on public + private records, of which `forget` private ones go.
-
-    Args:
-        later_requests: So many requests are provided for that may depend on released models: each
-            is one more step with all of `forget` still to come, its model handed out (THEORY 8 b).
-    """
+    """T learning steps on public + private records, of which `forget` private ones go."""
 
     assumptions: Assumptions
     private: int
@@ -101,12 +97,11 @@ class Setting:
     learn_steps: int
     normaliser: Normaliser = "mean"
     observer: Observer = "final"
-    later_requests: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.assumptions, Assumptions):
             raise InvalidInput("assumptions", "must be an Assumptions record")
-        least = {"private": 1, "public": 0, "forget": 0, "learn_steps": 1, "later_requests": 0}
+        least = {"private": 1, "public": 0, "forget": 0, "learn_steps": 1}
         for name, value in least.items():
             object.__setattr__(self, name, check_count(name, getattr(self, name), value))
         object.__setattr__(self, "step_size", check_positive("step_size", self.step_size))
@@ -121,8 +116,8 @@ class Setting:
         check_step_sizes(self.assumptions, self.history(1.0, 0))
 
     def history(self, sigma: float, unlearn_steps: int) -> History:
-        """The phases of learning, the requests provided for, and unlearning."""
-        planned = learn_unlearn(
+        """The phases of learning and unlearning."""
+        return learn_unlearn(
             learn_steps=self.learn_steps,
             unlearn_steps=unlearn_steps,
             step_size=self.step_size,
@@ -130,11 +125,8 @@ class Setting:
             samples=self.private + self.public,
             forgotten=self.forget,
             normaliser=self.normaliser,
-            learned_model_released=self.observer == "all" or self.later_requests > 0,
+            learned_model_released=self.observer == "all",
         )
-        learned, *unlearned = planned.phases
-        provided = [replace(learned, steps=1)] * self.later_requests
-        return replace(planned, phases=(learned, *provided, *unlearned))
 
 
 def achieved(
@@ -192,6 +184,25 @@ def smallest_sigma(
     while value(sigma) > target.level:
         sigma, bump = sigma * (1 + bump), 2 * bump
     return sigma
+
+
+def sigma_for_requests(setting: Setting, target: EpsilonDelta, *, requests: int) -> float:
+    """The noise for learning and so many requests that may depend on released models.
+
+    Every model is handed out, and each request is one step with all of `forget` still to come:
+
+        mu(sigma)^2 = (mu_learn^2 + requests * mu_step^2) / sigma^2           (THEORY 8 b)
+
+    Raises:
+        Refused: the bound does not cover this setting.
+    """
+    step = Phase(1, setting.step_size, 1.0, setting.private + setting.public, setting.forget)
+    learned = BOUNDS["shift"](setting.assumptions, setting.history(1.0, 0))
+    stepped = BOUNDS["shift"](setting.assumptions, History((step,), setting.normaliser))
+    assert isinstance(learned, GDP)
+    assert isinstance(stepped, GDP)
+    whole = math.hypot(learned.mu, math.sqrt(requests) * stepped.mu)
+    return whole / gdp_for_epsilon(target.level, target.delta) * (1 + 1e-9)
 
 
 def smallest_unlearn_steps(

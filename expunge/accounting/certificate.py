@@ -11,17 +11,19 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import Any, Literal
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from expunge.accounting.account import Account, account
+from expunge.accounting.account import Account, account, order_key
 from expunge.accounting.assumptions import Assumptions, Mark, Regime
+from expunge.accounting.bounds import GDP
 from expunge.accounting.canonical import canonical, fingerprints, sha256
+from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validated
 from expunge.accounting.history import History, Phase
-from expunge.accounting.kinds import KINDS, check_capacity, forgotten_in
+from expunge.accounting.kinds import KINDS, check_capacity, check_retained, forgotten_in
 from expunge.accounting.reservations import (
     EarlierReleases,
     Provenance,
@@ -39,12 +41,15 @@ __all__ = [
     "claim_in_words",
     "issue",
     "json_schema",
+    "orders_of",
     "parse_certificate",
     "records_of",
     "rounded_up",
 ]
 
 SCHEMA_VERSION = "2"
+SHA256 = r"^[0-9a-f]{64}$"
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 
 NOT_CLAIMED = (
     "that the records' subjects are anonymous, or that other records do not describe them",
@@ -52,6 +57,11 @@ NOT_CLAIMED = (
     "anything about choices made by looking at private records outside the stated history",
     "that the stated assumptions hold, where their mark is assumed",
 )
+
+
+def _moment(text: str) -> str:
+    datetime.strptime(text, MOMENT)
+    return text
 
 
 class _Frozen(BaseModel):
@@ -89,7 +99,7 @@ class Retained(_Frozen):
     """Secret state that outlives the request."""
 
     what: str
-    erased_by: str | None = Field(default=None, description="A date, at the latest; UTC.")
+    erased_by: date | None = Field(default=None, description="At the latest; UTC.")
 
 
 class Stated(_Frozen):
@@ -116,6 +126,12 @@ class Stated(_Frozen):
         description="Records that may be forgotten in all, counted at every model handed out: "
         "requests may then depend on released models.",
     )
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        description="With a capacity: the epsilon fixed at fit. It is what is claimed, because "
+        "whoever chooses requests by models may also choose when to stop.",
+    )
     subjects: int | None = Field(
         default=None, ge=0, description="Persons, where requests name any."
     )
@@ -128,19 +144,23 @@ class Stated(_Frozen):
         default=[], description="Names of the requests that this model honours."
     )
     model_sha256: str | None = Field(
-        default=None, description="SHA-256 of the file of a model with noise."
+        default=None, pattern=SHA256, description="SHA-256 of the file of a model with noise."
     )
-    commitments: dict[str, str] = Field(
+    commitments: dict[str, Annotated[str, Field(pattern=SHA256)]] = Field(
         default={}, description="Salted hashes; a noise-free model's file is `model`."
     )
-    workspace: str | None = Field(default=None, description="A random name of the first fit.")
+    workspace: str | None = Field(
+        default=None, pattern=r"^[0-9a-f]{32}$", description="A random name of the first fit."
+    )
     generation: int = Field(default=0, ge=0, description="Models since the first fit.")
     sequence: int = Field(default=1, ge=1, description="Certificates since then, this one too.")
     previous: str | None = Field(
-        default=None, description="SHA-256 of the certificate before this one, canonical form."
+        default=None,
+        pattern=SHA256,
+        description="SHA-256 of the certificate before this one, canonical form.",
     )
     witness: dict[str, Any] | None = Field(default=None, description="A proof of the bound.")
-    issued: str | None = Field(
+    issued: Annotated[str, AfterValidator(_moment)] | None = Field(
         default=None, pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="When, in UTC."
     )
 
@@ -222,7 +242,7 @@ class Certificate(Stated):
 
     @property
     def orders(self) -> list[float]:
-        return [float(order) for order in self.claim.renyi or {}]
+        return orders_of(self.claim)
 
     def __str__(self) -> str:
         lines = [f"Certificate of {self.issued}, strategy {self.strategy}"]
@@ -265,6 +285,7 @@ def issue(
         earlier_releases=stated.earlier_releases,
         provenance=stated.provenance,
         covers_adaptive_requests=stated.capacity is not None,
+        known_strategy=stated.strategy in KINDS,
     )
     body: dict[str, Any] = stated.model_dump(mode="json") | {
         "schema_version": SCHEMA_VERSION,
@@ -277,9 +298,10 @@ def issue(
             "vacuous": judged.vacuous,
             "statement": [
                 *(sentence(reservation, judged) for reservation in reservations),
-                claim_in_words(judged, stated.forgotten or 0, delta),
+                claim_in_words(judged, stated.forgotten or 0, delta, stated.budget),
             ],
-        },
+        }
+        | _budgeted(stated.budget, judged, delta, orders),
         "reservations": reservations,
         "observer": judged.observer,
         "comparator": stated.comparator or judged.comparator,
@@ -331,9 +353,21 @@ def records_of(
     return validated(AccountRequest, document).records()
 
 
+def orders_of(claim: Claim) -> list[float]:
+    """The Rényi orders that a claim has figures for.
+
+    Raises:
+        InvalidInput: a key that is no number.
+    """
+    try:
+        return [float(order) for order in claim.renyi or {}]
+    except ValueError as error:
+        raise InvalidInput("claim.renyi", "its keys must be orders, that is, numbers") from error
+
+
 def now() -> str:
     """This second, in UTC."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(UTC).strftime(MOMENT)
 
 
 def _completed(stated: Stated, assumptions: Assumptions, history: History) -> Stated:
@@ -341,6 +375,54 @@ def _completed(stated: Stated, assumptions: Assumptions, history: History) -> St
 
     Raises:
         InvalidInput: they contradict it, or each other.
+    """
+    check_chain(stated)
+    known: EarlierReleases = "covered" if history.released_early else "none known"
+    releases = stated.earlier_releases or known
+    if releases not in ("not covered", known):
+        raise InvalidInput("earlier_releases", f"{releases!r}, but by the history {known!r}")
+    if releases == "none known" and stated.sequence > 1:
+        raise InvalidInput("earlier_releases", "none known, but an earlier one was certified")
+    filled: dict[str, Any] = {"issued": stated.issued or now(), "earlier_releases": releases}
+    kind = KINDS.get(stated.strategy)
+    if kind is None:
+        if stated.comparator is None or stated.forgotten is None:
+            raise InvalidInput("strategy", f"{stated.strategy!r} is unknown: state its comparator")
+        return stated.model_copy(update=filled)
+    if not kind.holds(assumptions, history):
+        raise InvalidInput("strategy", f"{stated.strategy!r} leaves another kind of history")
+    if kind.noise_free and stated.model_sha256 is not None:
+        raise InvalidInput("model_sha256", "of a model without noise: it needs a commitment")
+    if stated.workspace is not None:
+        check_retained(history)
+    records = history.phases[0].samples if kind.learns else stated.records
+    if records is None:
+        raise InvalidInput("records", f"must be stated for {stated.strategy}: its history has none")
+    if stated.records not in (None, records):
+        raise InvalidInput("records", f"is {stated.records}, but the history begins with {records}")
+    counted = forgotten_in(kind, history, records)
+    if (stated.capacity is None) != (stated.budget is None):
+        raise InvalidInput("capacity", "goes with the budget fixed at fit")
+    if stated.capacity is not None:
+        check_capacity(history, capacity=stated.capacity, records=records)
+        counted = records - history.phases[-1].samples
+    if stated.forgotten not in (None, counted):
+        raise InvalidInput(
+            "forgotten", f"is {stated.forgotten}, but the history counts {counted} records"
+        )
+    if not stated.sequence <= max(1, counted):
+        raise InvalidInput("sequence", f"is {stated.sequence}, with {counted} forgotten records")
+    if (stated.subjects or 0) > counted:
+        raise InvalidInput("subjects", f"{stated.subjects} of {counted} records")
+    filled |= {"records": records, "forgotten": counted, "comparator": kind.comparator}
+    return stated.model_copy(update=filled)
+
+
+def check_chain(stated: Stated) -> None:
+    """Refuse facts about the model's file and the certificate's place that contradict each other.
+
+    Raises:
+        InvalidInput: naming the fact.
     """
     if stated.model_sha256 is not None and "model" in stated.commitments:
         raise InvalidInput(
@@ -350,33 +432,10 @@ def _completed(stated: Stated, assumptions: Assumptions, history: History) -> St
         raise InvalidInput(
             "previous", "is the digest of the certificate before, from the second on"
         )
-    known: EarlierReleases = "covered" if history.released_early else "none known"
-    releases = stated.earlier_releases or known
-    if releases not in ("not covered", known):
-        raise InvalidInput("earlier_releases", f"{releases!r}, but by the history {known!r}")
-    filled: dict[str, Any] = {"issued": stated.issued or now(), "earlier_releases": releases}
-    kind = KINDS.get(stated.strategy)
-    if kind is None:
-        if stated.comparator is None or stated.forgotten is None:
-            raise InvalidInput("strategy", f"{stated.strategy!r} is unknown: state its comparator")
-        return stated.model_copy(update=filled)
-    if not kind.holds(assumptions, history):
-        raise InvalidInput("strategy", f"{stated.strategy!r} leaves another kind of history")
-    records = history.phases[0].samples if kind.learns else stated.records
-    if records is None:
-        raise InvalidInput("records", f"must be stated for {stated.strategy}: its history has none")
-    if stated.records not in (None, records):
-        raise InvalidInput("records", f"is {stated.records}, but the history begins with {records}")
-    counted = forgotten_in(kind, history, records)
-    if stated.capacity is not None:
-        check_capacity(history, capacity=stated.capacity, records=records)
-        counted = records - history.phases[-1].samples
-    if stated.forgotten not in (None, counted):
-        raise InvalidInput(
-            "forgotten", f"is {stated.forgotten}, but the history counts {counted} records"
-        )
-    filled |= {"records": records, "forgotten": counted, "comparator": kind.comparator}
-    return stated.model_copy(update=filled)
+    if stated.sequence > 1 and stated.generation < stated.sequence:
+        raise InvalidInput("generation", f"{stated.generation} models, {stated.sequence} certified")
+    if len(stated.requests) > stated.sequence:
+        raise InvalidInput("requests", f"{len(stated.requests)} named by {stated.sequence}")
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
@@ -386,12 +445,37 @@ def _phase(phase: Phase) -> dict[str, Any]:
     return record
 
 
-def claim_in_words(judged: Account, forgotten: int, delta: float) -> str:
+def _budgeted(
+    budget: float | None, judged: Account, delta: float, orders: Sequence[float]
+) -> dict[str, Any]:
+    """The figures of the budget where there is one: a GDP filter covers that, and no less.
+
+    Raises:
+        Refused: the history is beyond it.
+    """
+    if budget is None:
+        return {}
+    figures = judged.bounds["shift"]
+    if figures.mu is None or figures.epsilon is None or figures.epsilon > budget:
+        raise Refused(f"the history is beyond the budget of epsilon {budget:g} fixed at fit")
+    whole = GDP(max(figures.mu, gdp_for_epsilon(budget, delta)))
+    return {
+        "epsilon": budget,
+        "bound": "shift",
+        "mu": whole.mu,
+        "renyi": {order_key(order): whole.renyi(order) for order in orders},
+    }
+
+
+def claim_in_words(
+    judged: Account, forgotten: int, delta: float, budget: float | None = None
+) -> str:
     """The claim as a sentence, its epsilon rounded up."""
     plural = " was" if forgotten == 1 else "s were"
+    epsilon = (judged.epsilon or 0.0) if budget is None else budget
     sees = "the final model" if judged.observer == "final" else "all models marked as released"
     return (
-        f"Whoever sees {sees} cannot tell, beyond epsilon = {rounded_up(judged.epsilon or 0.0)} "
+        f"Whoever sees {sees} cannot tell, beyond epsilon = {rounded_up(epsilon)} "
         f"at delta = {delta:g}, whether {forgotten:,} record{plural} forgotten or never used."
     )
 

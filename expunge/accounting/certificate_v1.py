@@ -18,6 +18,7 @@ from expunge.accounting.certificate import (
     ConstantRecord,
     HistoryRecord,
     claim_in_words,
+    orders_of,
     records_of,
 )
 from expunge.errors import Refused
@@ -66,7 +67,7 @@ class CertificateV1(BaseModel):
             InvalidInput, Refused: it supports none.
         """
         assumptions, history = records_of(self.assumptions, self.history, self.claim.delta)
-        orders = [float(order) for order in self.claim.renyi or {}]
+        orders = orders_of(self.claim)
         judged = account(assumptions, history, delta=self.claim.delta, orders=orders)
         if judged.best is None or judged.epsilon is None:
             raise Refused(judged.best_reason)

@@ -17,7 +17,7 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.errors import InvalidInput
 
-__all__ = ["KINDS", "Kind", "check_capacity", "descent_of", "forgotten_in"]
+__all__ = ["KINDS", "Kind", "check_capacity", "check_retained", "descent_of", "forgotten_in"]
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class Kind:
         comparator: What the model is hard to tell from; None where the history itself says it.
         learns: The history holds the learning steps too, so that it counts the forgotten records.
         holds: Whether a history is of this kind.
+        noise_free: The model carries no noise, so that only a salted file may be named.
     """
 
     comparator: str | None
     learns: bool
     holds: Callable[[Assumptions, History], bool]
+    noise_free: bool = False
 
 
 def _learns_without_noise(_assumptions: Assumptions, history: History) -> bool:
@@ -49,7 +51,15 @@ def _is_release(assumptions: Assumptions, history: History) -> bool:
     """One noisy step of the identity map."""
     (first, *others) = history.phases
     identity = assumptions.smoothness == 0 and assumptions.strong_convexity == 0
-    return identity and not others and first.steps == 1 and first.sigma > 0 and _equal_data(first)
+    apart = assumptions.initial_distance > 0
+    return (
+        identity
+        and apart
+        and not others
+        and first.steps == 1
+        and first.sigma > 0
+        and _equal_data(first)
+    )
 
 
 def _is_ball(assumptions: Assumptions, history: History) -> bool:
@@ -91,6 +101,7 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
             "the same model: it is trained anew on the records without any forgotten one",
             learns=False,
             holds=_is_exact,
+            noise_free=True,
         ),
     }
 )
@@ -110,6 +121,21 @@ def forgotten_in(kind: Kind, history: History, records: int) -> int:
     if kind.learns:
         return max(phase.forgotten for phase in history.phases)
     return records - history.phases[-1].samples
+
+
+def check_retained(history: History) -> None:
+    """Refuse phases that do not leave the same records: none has joined since the first fit.
+
+    Raises:
+        InvalidInput: naming the first phase that leaves others.
+    """
+    left = history.phases[-1].samples - history.phases[-1].forgotten
+    for i, phase in enumerate(history.phases):
+        if phase.samples - phase.forgotten != left:
+            raise InvalidInput(
+                f"history.phases[{i}].samples",
+                f"leaves {phase.samples - phase.forgotten} records, the last phase {left}",
+            )
 
 
 def check_capacity(history: History, *, capacity: int, records: int) -> None:

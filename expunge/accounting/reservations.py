@@ -22,6 +22,7 @@ Reservation = Literal[
     "earlier releases not covered",
     "label set from private records",
     "state may have been used twice",
+    "strategy of another package",
 ]
 Origin = Literal["declared", "public", "private"]
 
@@ -43,6 +44,7 @@ def reservations_of(
     earlier_releases: EarlierReleases,
     provenance: Provenance,
     covers_adaptive_requests: bool,
+    known_strategy: bool = True,
 ) -> list[Reservation]:
     """Every reservation that these facts call for, the gravest first."""
     facts: dict[Reservation, bool] = {
@@ -55,6 +57,7 @@ def reservations_of(
         "earlier releases not covered": earlier_releases == "not covered",
         "label set from private records": provenance.labels == "private",
         "state may have been used twice": provenance.state == "copied",
+        "strategy of another package": not known_strategy,
     }
     return [name for name in get_args(Reservation) if facts[name]]
 
@@ -75,6 +78,8 @@ SENTENCES: dict[Reservation, str] = {
     "earlier releases not covered": "EARLIER RELEASES NOT COVERED.",
     "label set from private records": "Conditional on the label set, which was taken from private "
     "records.",
+    "strategy of another package": "What the model is compared with, and how many records were "
+    "forgotten, is the word of the strategy's package.",
     "state may have been used twice": "That no other request was honoured from a saved or "
     "copied state is the operator's word.",
 }

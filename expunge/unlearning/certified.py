@@ -6,10 +6,12 @@ the certificate is enforced. A request changes everything or nothing.
 
 import copy
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -29,7 +31,7 @@ from expunge.sampling.batches import keys_of
 from expunge.unlearning import model_file
 from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.fitted import Fitted, fresh_lineage
-from expunge.unlearning.ids import id_rows, rows_to_forget
+from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import Job
 from expunge.unlearning.langevin import Langevin, NoiseFirst
@@ -42,13 +44,35 @@ from expunge.unlearning.retrain import Retrain
 from expunge.unlearning.solver import solve
 from expunge.unlearning.tolerances import attainable, least_tolerance
 
-__all__ = ["STRATEGIES", "Certified"]
+__all__ = ["STRATEGIES", "Certified", "unchanged_on_failure"]
 
 PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
 
 STRATEGIES: dict[str, Strategy] = {
     s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
 }
+
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def unchanged_on_failure(
+    verb: Callable[Concatenate[Any, Given], Result],
+) -> Callable[Concatenate[Any, Given], Result]:
+    """Make a verb leave the estimator as it was where it fails."""
+
+    @wraps(verb)
+    def whole(self: Any, *given: Given.args, **named: Given.kwargs) -> Result:
+        before = dict(vars(self))
+        try:
+            return verb(self, *given, **named)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return whole
 
 
 class Certified(BaseEstimator):
@@ -102,7 +126,8 @@ class Certified(BaseEstimator):
     def certificate_(self) -> Certificate | None:
         """The certificate of the current model; None before the first deletion."""
         check_is_fitted(self)
-        return None if self._state is None else self._state.certificate
+        held = None if self._state is None else self._state.certificate
+        return None if held is None else held.model_copy(deep=True)
 
     @property
     def history_(self) -> History | None:
@@ -129,6 +154,7 @@ class Certified(BaseEstimator):
             NoCertificate: nothing was changed; the message says why.
         """
         fitted = self.fitted_
+        check_request(request)
         rows, job = _without(fitted, ids)
         try:
             outcome = fitted.strategy.forget(job, fitted.outcome)
@@ -145,8 +171,8 @@ class Certified(BaseEstimator):
         # Everything succeeded: only now does anything change.
         job.features[rows] = 0
         job.targets[rows] = 0
-        self._state = replace(fitted, job=job, outcome=outcome, certificate=certificate)
-        return certificate
+        self._state = fitted.after(job, outcome, certificate)
+        return certificate.model_copy(deep=True)
 
     def placebo(self, ids: Any) -> LinearHead:
         """What forgetting these would give at the same cost if nothing were carried over.

@@ -7,7 +7,7 @@ flattest direction. Nothing here looks at the records' content.
 
 from dataclasses import replace
 
-from expunge.accounting.calibration import EpsilonDelta, smallest_sigma
+from expunge.accounting.calibration import EpsilonDelta, sigma_for_requests, smallest_sigma
 from expunge.accounting.strategies import WARM_PASSES, priced
 from expunge.accounting.strategies import Strategy as Price
 from expunge.errors import Refused
@@ -75,14 +75,14 @@ def _descent_prices(
             Price(name, None, None, None, None, None, "shift", str(error))
             for name in ("langevin", "noise_first", "retrain")
         ]
-    if job.adaptive_requests:
-        setting = replace(setting, later_requests=langevin.requests)
     steps = noise_first.unlearn_steps
     met, sigma, epsilon = True, None, job.target.level
     try:
         target = EpsilonDelta(job.target.level, job.target.delta)
         taken = 0 if job.counts_every_model else steps
         sigma = smallest_sigma(setting, target, unlearn_steps=taken)
+        if job.adaptive_requests:
+            sigma = sigma_for_requests(setting, target, requests=langevin.requests)
     except Refused:
         met = False
     if job.counts_every_model:

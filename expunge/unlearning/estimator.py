@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.certified import Certified
+from expunge.unlearning.certified import Certified, unchanged_on_failure
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.ids import frame_index
 
@@ -81,6 +81,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         )
         self.classes = classes
 
+    @unchanged_on_failure
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
         """Learn from private records (X, y) and public ones (X_public, y_public).
 
@@ -114,11 +115,11 @@ class CertifiedClassifier(ClassifierMixin, Certified):
 
     def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
         if self.classes is not None:
-            known = np.unique(np.asarray(self.classes))
+            known = _sorted_labels("classes", np.asarray(self.classes))
         elif len(y_public):
-            known = np.unique(y_public)
+            known = _sorted_labels("public", y_public)
         else:
-            return np.unique(y)
+            return _sorted_labels("y", y)
         for labels, where in ((y, "y"), (y_public, "public")):
             strange = np.setdiff1d(labels, known) if len(labels) else labels
             if len(strange):
@@ -126,6 +127,18 @@ class CertifiedClassifier(ClassifierMixin, Certified):
                     f"{where}: label {str(strange[0])!r} is not in the public label set"
                 )
         return known
+
+
+def _sorted_labels(name: str, labels: np.ndarray) -> np.ndarray:
+    """Each label once, in order.
+
+    Raises:
+        ValueError: labels that have no order, such as None.
+    """
+    try:
+        return np.unique(labels)
+    except TypeError as error:
+        raise ValueError(f"{name}: labels must be all texts or all numbers") from error
 
 
 class CertifiedRegressor(RegressorMixin, Certified):
@@ -171,6 +184,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         self.radius = radius
         self.loss = loss
 
+    @unchanged_on_failure
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803
         """Learn from private records (X, y) and public ones (X_public, y_public).
 

@@ -55,6 +55,7 @@ def save(estimator: Estimator, folder: str | Path) -> None:
         ValueError: the folder holds something else, or the estimator has a loss of the user's.
     """
     fitted = estimator.fitted_
+    fitted.check_unchanged()
     estimator._state = replace(fitted, copied=True)  # even if interrupted: it may be there
     folder = Path(folder)
     if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).exists():
@@ -114,7 +115,7 @@ def _secret(fitted: Fitted) -> dict[str, Tensor]:
         "features": job.features,
         "targets": job.targets,
         "left": job.left,
-        "fingerprint": torch.tensor(list(fitted.fingerprint), dtype=torch.uint8),
+        "fingerprint": torch.tensor(list(fitted.fingerprint or b""), dtype=torch.uint8),
         **{f"secret.{name}": value for name, value in fitted.outcome.secret.items()},
     }
     tensors |= {n: v for n, v in (("start", job.start), ("center", job.center)) if v is not None}

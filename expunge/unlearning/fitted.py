@@ -6,11 +6,13 @@ from an estimator's parameters after `fit`: they may change, this does not.
 
 import secrets
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from expunge.accounting.certificate import Certificate, Provenance
 from expunge.accounting.reservations import Origin
@@ -19,12 +21,13 @@ from expunge.unlearning.choice import Strategy
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
+from expunge.unlearning.secrecy import Secret
 
-__all__ = ["Fitted", "fresh_lineage"]
+__all__ = ["Fitted", "checksum", "fresh_lineage"]
 
 
-@dataclass(frozen=True)
-class Fitted:
+@dataclass(frozen=True, repr=False)
+class Fitted(Secret):
     """The state of a fitted estimator.
 
     Args:
@@ -36,7 +39,8 @@ class Fitted:
         lineage: A random name of the fit, the same after every request.
         copied: This state was saved, loaded or copied, so that another one may exist.
         certificate: Of the last request.
-        fingerprint: A checksum of the stored rows when this was made; never published.
+        fingerprint: A checksum of all that is stored, taken at fit and at every request and
+            carried by copies; never published.
     """
 
     job: Job
@@ -50,10 +54,15 @@ class Fitted:
     labels: Origin | None = None
     copied: bool = False
     certificate: Certificate | None = None
-    fingerprint: bytes = field(init=False)
+    fingerprint: bytes | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fingerprint", _digest(self.job))
+        if self.fingerprint is None:
+            object.__setattr__(self, "fingerprint", self._digest())
+
+    def after(self, job: Job, outcome: Outcome, certificate: Certificate) -> "Fitted":
+        """The state once a request has been honoured, with a fingerprint of its own."""
+        return replace(self, job=job, outcome=outcome, certificate=certificate, fingerprint=None)
 
     def check_unchanged(self) -> None:
         """Check that the stored rows are those that this state was made with.
@@ -61,8 +70,16 @@ class Fitted:
         Raises:
             NoCertificate: the stored rows are not those that this was made with.
         """
-        if _digest(self.job) != self.fingerprint:
+        if self._digest() != self.fingerprint:
             raise NoCertificate("the stored records changed since fit; fit again")
+
+    def _digest(self) -> bytes:
+        """A checksum of records, model and secret state, to notice accidental changes."""
+        job, outcome = self.job, self.outcome
+        records = (job.features, job.targets, job.keep, job.left, job.keys)
+        points = (point for point in (job.start, job.center) if point is not None)
+        secret = (outcome.secret[name] for name in sorted(outcome.secret))
+        return checksum((*records, *points, outcome.theta, *secret))
 
     @property
     def head(self) -> LinearHead:
@@ -81,6 +98,10 @@ class Fitted:
     @property
     def delta(self) -> float:
         return self.job.target.delta
+
+    @property
+    def budget(self) -> float:
+        return self.job.target.level
 
     @property
     def records(self) -> int:
@@ -104,14 +125,15 @@ class Fitted:
         )
 
 
+def checksum(tensors: Iterable[Tensor]) -> bytes:
+    """CRC-32 of the bytes of these tensors."""
+    value = 0
+    for tensor in tensors:
+        flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
+        value = zlib.crc32(flat.numpy().data, value)
+    return value.to_bytes(4, "big")
+
+
 def fresh_lineage() -> str:
     """A random name for a fit; of seeded ones too, because others may hold another data set."""
     return secrets.token_hex(16)
-
-
-def _digest(job: Job) -> bytes:
-    """A checksum of the stored rows, to notice accidental changes."""
-    checksum = 0
-    for tensor in (job.features, job.targets, job.keep):
-        checksum = zlib.crc32(tensor.cpu().numpy().data, checksum)
-    return checksum.to_bytes(4, "big")

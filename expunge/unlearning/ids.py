@@ -1,13 +1,13 @@
 """Ids of private records: each is given once, must be known, and is forgotten at most once."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-__all__ = ["RowNumbers", "frame_index", "id_rows", "rows_to_forget"]
+__all__ = ["RowNumbers", "check_request", "frame_index", "id_rows", "rows_to_forget"]
 
 
 def frame_index(features: Any) -> Any:
@@ -90,4 +90,18 @@ def _listed(ids: Any) -> list[Any]:
         return np.asarray(ids).ravel().tolist()
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         ids = [ids]
-    return [one.item() if isinstance(one, np.generic) else one for one in ids]
+    plain = [one.item() if isinstance(one, np.generic) else one for one in ids]
+    for one in plain:
+        if not isinstance(one, Hashable):
+            raise ValueError(f"ids: {one!r} is no id; texts and whole numbers are")
+    return plain
+
+
+def check_request(name: Any) -> None:
+    """Refuse a request's name that is no text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not (name is None or (isinstance(name, str) and name)):
+        raise ValueError(f"request: must be a text that names the request, not {name!r}")

@@ -43,6 +43,11 @@ class Circumstances(Protocol):
     def delta(self) -> float: ...
 
     @property
+    def budget(self) -> float:
+        """The epsilon that every certificate must meet."""
+        ...
+
+    @property
     def records(self) -> int:
         """How many records the first model was trained on, public ones included."""
         ...
@@ -90,6 +95,7 @@ def certify(
         records=fitted.records,
         forgotten=forgotten,
         capacity=outcome.capacity,
+        budget=None if outcome.capacity is None else fitted.budget,
         provenance=fitted.provenance,
         retained=[Retained(what=what) for what in outcome.retained],
         declared=[*outcome.declared, *declared],

@@ -16,12 +16,13 @@ from expunge.accounting.history import History
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective, gradient_rounding
 from expunge.unlearning.model_file import Salted
+from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Job", "Outcome"]
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, repr=False)
+class Job(Secret):
     """The learning problem of a linear model as it stands: what a strategy is given.
 
     Args:
@@ -106,8 +107,8 @@ class Job:
         return self.origin if self.start is None else self.start
 
 
-@dataclass(frozen=True)
-class Outcome(Salted):
+@dataclass(frozen=True, repr=False)
+class Outcome(Salted, Secret):
     """A model, what its certificate rests on, and secret state for the next request.
 
     Args:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import shift
-from expunge.accounting.calibration import EpsilonDelta, Setting, smallest_sigma
+from expunge.accounting.calibration import EpsilonDelta, Setting, sigma_for_requests, smallest_sigma
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
@@ -79,6 +79,7 @@ class Langevin:
     def forget(self, job: Job, before: Outcome) -> Outcome:
         assert before.history is not None
         run = _Run.of(job, self.scheme, before, capacity=self._whole_capacity(job))
+        run.check_capacity(job)
         sigma, most = before.history.phases[0].sigma, self.learn_steps - 1
         extra = 1 if job.counts_every_model else run.steps_needed(job, sigma, most)
         theta, phases = run.noisy(job, before.theta, extra, sigma)
@@ -88,9 +89,9 @@ class Langevin:
         if self.sigma is not None:
             return self.sigma
         setting = setting_of(job, self.learn_steps, self._records_of_capacity(job))
-        if job.adaptive_requests:
-            setting = replace(setting, later_requests=self.requests)
         target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
+        if job.adaptive_requests:
+            return sigma_for_requests(setting, target, requests=self.requests)
         steps = 0 if job.counts_every_model else max(1, self.learn_steps // 10)
         return smallest_sigma(setting, target, unlearn_steps=steps)
 
@@ -207,6 +208,18 @@ class _Run:
             capacity=self.capacity,
         )
 
+    def check_capacity(self, job: Job) -> None:
+        """Refuse a request beyond the capacity, by counts alone, before anything is drawn.
+
+        Raises:
+            NoCertificate: more records are forgotten than the capacity has.
+        """
+        if self.capacity is not None and job.forgotten > self.capacity:
+            raise NoCertificate(
+                f"{job.forgotten} forgotten records are more than the {self.capacity} that this "
+                "model provides for; retrain, or fit with a larger capacity"
+            )
+
     def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
         """Return the outcome of a request after checking that its history meets the target.
 
@@ -214,11 +227,6 @@ class _Run:
             NoCertificate: the history misses the target.
         """
         release.check_sampler(job.dimension, job.target.level, job.target.delta)
-        if self.capacity is not None and job.forgotten > self.capacity:
-            raise NoCertificate(
-                f"{job.forgotten} forgotten records are more than the {self.capacity} that this "
-                "model provides for; retrain, or fit with a larger capacity"
-            )
         found = self._epsilon(job, phases)
         if found > job.target.level:
             raise NoCertificate(

@@ -28,7 +28,7 @@ from expunge.losses import Declared
 
 __all__ = ["LARGEST_ROW_NORM", "check_parameters", "row_bound", "target_epsilon"]
 
-LARGEST_ROW_NORM = 1e15  # squares stay within float32
+SMALLEST_ROW_NORM, LARGEST_ROW_NORM = 1e-15, 1e15  # squares stay within float32
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
@@ -51,8 +51,9 @@ def target_epsilon(name: str, value: Any) -> float | int:
 def row_bound(name: str, value: Any) -> float | int:
     """A rule: B, a positive number whose squares stay within float32."""
     plain = positive(name, value)
-    if plain > LARGEST_ROW_NORM:
-        raise ValueError(f"{name}: {plain:g} must be at most {LARGEST_ROW_NORM:g}")
+    if not SMALLEST_ROW_NORM <= plain <= LARGEST_ROW_NORM:
+        within = f"{SMALLEST_ROW_NORM:g} to {LARGEST_ROW_NORM:g}"
+        raise ValueError(f"{name}: {plain:g} must be within {within}")
     return plain
 
 

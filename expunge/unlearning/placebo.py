@@ -117,7 +117,7 @@ class MeteredObjective(Objective):
         return counted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeteredJob(Job):
     meter: Meter = field(default_factory=Meter)
 

@@ -62,8 +62,13 @@ class Released:
         loss = head.loss
         if isinstance(loss, Declared):  # a function of the user's; predictions need none
             loss = Squared(loss.l2, loss.row_norm)
-        plain = LinearHead(head.theta.clone(), loss, head.classes)
-        return cls(plain, fitted.certificate, fitted.outcome.salt)
+        labels = None if head.classes is None else head.classes.copy()
+        held = fitted.certificate
+        return cls(
+            LinearHead(head.theta.clone(), loss, labels),
+            None if held is None else held.model_copy(deep=True),
+            fitted.outcome.salt,
+        )
 
     @property
     def classes_(self) -> np.ndarray | None:

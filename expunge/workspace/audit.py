@@ -119,6 +119,8 @@ def laws_of(
         return _residual_laws(job, strategy, models, seed, noise)
     if isinstance(strategy, Langevin):
         fresh = secrets.randbits(32) if seed is None else seed
+        if job.counts_every_model:  # what it certifies then is what whoever sees all may learn
+            job = replace(job, observer="all")
         return _descent_laws(job, strategy, models, fresh, noise)
     raise InvalidInput("strategy", f"{strategy.name} has no noisy law to audit")
 

@@ -65,7 +65,8 @@ def resealed(liar: Certificate) -> Certificate:
 def full() -> Certificate:
     """A certificate with something in every field."""
     return issued(
-        requests=("r-1", "r-2"),
+        earlier_releases="not covered",
+        requests=["r-1", "r-2"],
         model_sha256="ab" * 32,
         commitments={"base_model": "cd" * 32},
         workspace="ef" * 16,
@@ -325,6 +326,11 @@ def test_a_certificate_cannot_be_changed_in_place():
         (("schema_version",), "3", "schema_version"),
         (("reservations",), ["none at all"], "reservations[0]"),
         (("issued",), "yesterday", "issued"),
+        (("issued",), "9999-99-99T99:99:99Z", "issued"),
+        (("previous",), "x", "previous"),
+        (("workspace",), "x", "workspace"),
+        (("model_sha256",), "x", "model_sha256"),
+        (("retained", 0, "erased_by"), "x", "retained[0].erased_by"),
         (("provenance", "noise"), "a die", "provenance.noise"),
         (("history", "phases"), [], "history.phases"),
         (("history", "phases", 0, "steps"), "50", "history.phases[0].steps"),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from expunge.accounting import Assumptions, History, InvalidInput, Phase
+from expunge.accounting import Assumptions, History, InvalidInput, Phase, Refused
 from expunge.accounting.certificate import Stated, issue
 from expunge.accounting.kinds import KINDS, check_capacity, forgotten_in
 
@@ -84,6 +84,7 @@ def test_releases_that_the_history_does_not_know_cannot_be_called_covered():
         issue(*HISTORIES["langevin"], delta=1e-5, stated=word)
 
 
+COUNTED = {"capacity": 30, "budget": 5.0}
 CAPACITY = History(
     (
         Phase(50, 1.0, 1.0, 1000, 30, released=True),
@@ -95,7 +96,7 @@ CAPACITY = History(
 
 def test_a_capacity_is_counted_whole_at_every_model_handed_out():
     check_capacity(CAPACITY, capacity=30, records=1000)
-    certificate = issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", capacity=30))
+    certificate = issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", **COUNTED))
     assert certificate.forgotten == 25
     assert "requests must not depend on released models" not in certificate.reservations
 
@@ -114,10 +115,73 @@ def test_a_history_that_counts_less_than_its_capacity_is_refused(place, change, 
     phases = list(CAPACITY.phases)
     phases[place] = replace(phases[place], **change)
     with pytest.raises(InvalidInput) as refused:
-        issue(LOSS, History(tuple(phases)), delta=1e-5, stated=stated("langevin", capacity=30))
+        issue(LOSS, History(tuple(phases)), delta=1e-5, stated=stated("langevin", **COUNTED))
     assert refused.value.field == culprit
 
 
 def test_forgotten_records_are_those_of_the_longest_phase_or_those_that_are_missing():
     assert forgotten_in(KINDS["langevin"], HISTORIES["langevin"][1], 1000) == 10
     assert forgotten_in(KINDS["residual"], HISTORIES["residual"][1], 1000) == 10
+
+
+def test_what_is_claimed_is_the_budget_because_whoever_asks_may_also_stop():
+    """A GDP filter covers the budget fixed at fit, not what was spent when somebody stopped."""
+    spent = issue(LOSS, CAPACITY, delta=1e-5).epsilon
+    certificate = issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", **COUNTED))
+    assert spent < certificate.epsilon == 5.0
+    assert certificate.claim.mu >= issue(LOSS, CAPACITY, delta=1e-5).claim.mu
+    assert "epsilon = 5 " in certificate.claim.statement[-1]
+    with pytest.raises(Refused, match="beyond the budget"):
+        issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", capacity=30, budget=spent / 2))
+    for alone in ({"capacity": 30}, {"budget": 5.0}):
+        with pytest.raises(InvalidInput, match="goes with the budget"):
+            issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", **alone))
+
+
+def test_without_insertions_every_phase_of_a_fit_leaves_the_same_records():
+    phases = (Phase(50, 1.0, 1.0, 10**6, 10), Phase(5, 1.0, 1.0, 990))
+    word = Stated(workspace="ab" * 16)
+    with pytest.raises(InvalidInput) as refused:
+        issue(LOSS, History(phases), delta=1e-7, stated=word)
+    assert refused.value.field == "history.phases[0].samples"
+
+
+def test_a_model_without_noise_is_named_by_a_commitment_alone():
+    plain = stated("retrain", model_sha256="ab" * 32)
+    with pytest.raises(InvalidInput, match="needs a commitment"):
+        issue(*HISTORIES["retrain"], delta=1e-5, stated=plain)
+
+
+def test_a_release_starts_at_a_distance():
+    nowhere = replace(IDENTITY, initial_distance=0.0)
+    with pytest.raises(InvalidInput, match="another kind of history"):
+        issue(nowhere, HISTORIES["residual"][1], delta=1e-5, stated=stated("residual"))
+
+
+CHAIN = {
+    "sequence": 2,
+    "generation": 2,
+    "previous": "ab" * 32,
+    "earlier_releases": "not covered",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "culprit"),
+    [
+        ({"earlier_releases": "none known"}, "earlier_releases"),
+        ({"earlier_releases": None}, "earlier_releases"),
+        ({"generation": 0}, "generation"),
+        ({"sequence": 50, "generation": 50}, "sequence"),
+        ({"requests": [f"r{i}" for i in range(10)]}, "requests"),
+        ({"subjects": 10**6}, "subjects"),
+        ({"previous": None}, "previous"),
+    ],
+)
+@pytest.mark.parametrize("strategy", KINDS)
+def test_a_place_in_the_chain_that_cannot_be_is_refused(strategy, change, culprit):
+    history = HISTORIES[KIND_OF.get(strategy, strategy)]
+    issue(*history, delta=1e-5, stated=stated(strategy, **CHAIN))
+    with pytest.raises(InvalidInput) as refused:
+        issue(*history, delta=1e-5, stated=stated(strategy, **CHAIN | change))
+    assert refused.value.field == culprit

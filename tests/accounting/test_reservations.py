@@ -38,6 +38,10 @@ CASES: dict[str, tuple[Certificate, list[Reservation]]] = {
         ["label set from private records"],
     ),
     "copied": (issued(provenance=Provenance(state="copied")), ["state may have been used twice"]),
+    "foreign": (
+        issued(strategy="amnesia", comparator="a fresh start", forgotten=10),
+        ["strategy of another package"],
+    ),
     "public": (
         issued(provenance=Provenance(labels="public", state="sole")),
         [],

@@ -47,6 +47,12 @@ def test_the_model_it_names_is_the_file_with_that_hash_and_no_other():
     assert "names no model" in missing.problem
 
 
+def test_orders_that_are_no_numbers_are_named():
+    claim = full().claim.model_copy(update={"renyi": {"a": 1.0}})
+    liar = resealed(full().model_copy(update={"claim": claim}))
+    assert [difference.field for difference in differences(liar)] == ["claim.renyi"]
+
+
 def test_what_is_no_certificate_is_refused():
     for text in ("[]", "{}", json.dumps({"schema_version": "1"}), "not JSON"):
         with pytest.raises(InvalidInput):

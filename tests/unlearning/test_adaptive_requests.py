@@ -242,7 +242,7 @@ def test_beyond_the_capacity_a_request_is_refused_and_nothing_changes():
     weights = model.coef_
     with pytest.raises(NoCertificate, match="9 forgotten records are more than the 8"):
         model.forget([10, 11])
-    assert model.certificate_ is before
+    assert model.certificate_ == before
     np.testing.assert_array_equal(model.coef_, weights)
     assert model.forget(10).forgotten == 8
 
@@ -311,6 +311,6 @@ def test_networks_have_the_same_two_answers():
     for certificate, forgotten in ((first, 1), (second, 2)):
         assert RESERVED not in certificate.reservations
         assert (certificate.capacity, certificate.forgotten) == (12, forgotten)
-    assert second.epsilon > first.epsilon
+    assert first.epsilon == second.epsilon == 1.0  # the budget: whoever asks may also stop
     with pytest.raises(NoCertificate, match="more than the 12"):
         unlearner.forget([f"p{i}" for i in range(10, 22)])

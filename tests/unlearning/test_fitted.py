@@ -1,5 +1,6 @@
 """State is fixed at fit: no parameter changed later moves a certificate, in memory or from disk."""
 
+import copy
 import inspect
 
 import numpy as np
@@ -148,3 +149,96 @@ def test_the_frozen_state_cannot_be_assigned_to():
         model.fitted_ = None  # pyright: ignore[reportAttributeAccessIssue]
     assert np.array_equal(model.fitted_.classes, [0, 1])
     assert model.fitted_.strategy == STRATEGIES["residual"]
+
+
+# A fingerprint is taken at fit and at every request, and carried by whatever is copied from it.
+
+HARM = {
+    "features": lambda fitted: fitted.job.features[40, 0].add_(1),
+    "targets": lambda fitted: fitted.job.targets[40].add_(1),
+    "keep": lambda fitted: fitted.job.keep[40].logical_not_(),
+    "left": lambda fitted: fitted.job.left[40].add_(1),
+    "keys": lambda fitted: fitted.job.keys[40].add_(1),
+    "start": lambda fitted: fitted.job.start.add_(1),
+    "theta": lambda fitted: fitted.outcome.theta.add_(1),
+    "secret": lambda fitted: fitted.outcome.secret["theta"].add_(1),
+}
+
+
+@pytest.mark.parametrize("part", HARM)
+def test_any_change_of_what_is_stored_is_noticed(part):
+    model = made("classifier", "residual")
+    HARM[part](model.fitted_)
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        model.forget(30)
+
+
+@pytest.mark.parametrize("part", HARM)
+@pytest.mark.parametrize("way", ["copy", "deepcopy", "save", "refused save"])
+def test_neither_copies_nor_saves_make_a_change_unnoticed(tmp_path, part, way):
+    model = made("classifier", "residual")
+    HARM[part](model.fitted_)
+    if way in ("copy", "deepcopy"):
+        model = getattr(copy, way)(model)
+    else:
+        if way == "refused save":
+            (tmp_path / "other.txt").write_text("not ours")
+        with pytest.raises(NoCertificate, match="the stored records changed"):
+            model.save(tmp_path)
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        model.forget(30)
+
+
+def test_records_that_a_shallow_copy_forgot_are_missed_by_the_other():
+    one = made("classifier", "langevin")
+    other = copy.copy(one)
+    one.forget(range(10))
+    copy.copy(other)
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        other.forget(30)
+
+
+def test_a_certificate_in_hand_is_not_the_one_that_is_kept():
+    model = made("classifier", "residual")
+    certificate = model.forget(30)
+    digest = certificate.sha256
+    certificate.reservations.clear()
+    certificate.claim.statement[:] = ["nothing to see"]
+    model.certificate_.reservations.clear()
+    model.release().certificate.reservations.clear()
+    assert model.certificate_.sha256 == digest
+    assert model.forget(31).previous == digest
+
+
+def test_labels_in_hand_are_not_those_that_predict():
+    model = made("classifier", "residual")
+    before = model.predict(labelled(20)[0])
+    model.release().classes_[0] = 77
+    model.classes_[0] = 78
+    np.testing.assert_array_equal(model.predict(labelled(20)[0]), before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_that_fails_leaves_the_earlier_one_as_it_was(kind):
+    model = made(kind, "residual")
+    rows = labelled(20)[0]
+    before = model.predict(rows)
+    model.row_norm, model.reference = 1.0, "zero"
+    with pytest.raises(ValueError, match="ids"):
+        model.fit(rows[:, :2], np.arange(20) % 2, ids=[1])
+    np.testing.assert_array_equal(model.predict(rows), before)
+    assert model.forget(30).forgotten == 1
+
+
+@pytest.mark.parametrize("request_name", [5, ["x"], b"x", "", object()])
+def test_a_request_s_name_is_a_text(request_name):
+    model = made("classifier", "residual")
+    with pytest.raises(ValueError, match="request: must be a text"):
+        model.forget(30, request=request_name)
+    assert model.certificate_ is None
+
+
+@pytest.mark.parametrize("ids", [[[1]], [{"a": 1}], [[1, 2], [3]]])
+def test_what_is_no_id_is_named(ids):
+    with pytest.raises(ValueError, match="is no id"):
+        made("classifier", "residual").forget(ids)

@@ -24,6 +24,7 @@ class Fit:
 
     strategy_name: str = "residual"
     delta: float = 1e-5
+    budget: float = 1.0
     records: int = len(job_of().keep)
     covered: bool = False
     provenance: Provenance = FRESH
@@ -53,7 +54,9 @@ def test_what_is_kept_is_listed(outcome):
 
 def test_certificates_of_one_fit_are_a_chain(outcome):
     first = certify(outcome, b"model", Fit(), **REQUEST)
-    second = certify(outcome, b"other", Fit(certificate=first), **REQUEST | {"request": "r2"})
+    left = Residual().forget(without(job_of(), [50, 51]), Residual().fit(job_of()))
+    request = {"forgotten": 2, "request": "r2", "declared": ()}
+    second = certify(left, b"other", Fit(certificate=first), **request)
     assert (first.sequence, first.generation, first.previous) == (1, 1, None)
     assert (second.sequence, second.generation, second.previous) == (2, 2, first.sha256)
     assert first.workspace == second.workspace == "ab" * 16

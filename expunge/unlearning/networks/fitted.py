@@ -4,26 +4,26 @@
 state from an earlier one by it.
 """
 
-import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from expunge.accounting.certificate import Certificate, Provenance
+from expunge.unlearning.fitted import checksum
 from expunge.unlearning.networks.comparison import Comparison
 from expunge.unlearning.networks.inputs import Inputs, tensors_in
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome, NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import state_of
+from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Fitted", "records_of"]
 
 
-@dataclass(frozen=True)
-class Fitted:
+@dataclass(frozen=True, repr=False)
+class Fitted(Secret):
     """The state of a fitted unlearner: a request reads it and replaces it as a whole.
 
     Nothing that a certificate rests on is read from the unlearner's attributes after `fit`.
@@ -37,7 +37,8 @@ class Fitted:
         lineage: A random name of the fit, the same after every request.
         copied: This state was saved or loaded, so that another one may exist.
         issued: Hashes of the certificates since, in order.
-        fingerprint: Of the stored records and the template when this was made; never published.
+        fingerprint: A checksum of all that is stored, taken at fit and at every request and
+            carried by copies; never published.
     """
 
     job: NetworkJob
@@ -54,10 +55,11 @@ class Fitted:
     issued: tuple[str, ...] = ()
     certificate: Certificate | None = None
     comparison: Comparison | None = None
-    fingerprint: int = field(init=False)
+    fingerprint: bytes | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fingerprint", _digest(self.job))
+        if self.fingerprint is None:
+            object.__setattr__(self, "fingerprint", self._digest())
 
     @property
     def strategy_name(self) -> str:
@@ -66,6 +68,10 @@ class Fitted:
     @property
     def delta(self) -> float:
         return self.job.target.delta
+
+    @property
+    def budget(self) -> float:
+        return self.job.target.level
 
     @property
     def records(self) -> int:
@@ -90,20 +96,19 @@ class Fitted:
     @property
     def unchanged(self) -> bool:
         """Whether records and template are still those that this was made with."""
-        return _digest(self.job) == self.fingerprint
+        return self._digest() == self.fingerprint
+
+    def _digest(self) -> bytes:
+        """A checksum of records, start and secret state, to notice accidental changes."""
+        job, outcome = self.job, self.outcome
+        tensors = [part for _, part in tensors_in(job.inputs)]
+        tensors += [job.targets, job.keep, job.left, job.keys]
+        if job.public_inputs is not None and job.public_targets is not None:
+            tensors += [part for _, part in tensors_in(job.public_inputs)] + [job.public_targets]
+        for named in (state_of(job.module), job.start, outcome.state, outcome.secret):
+            tensors += [named[name] for name in sorted(named)]
+        return checksum(tensors)
 
 
 def records_of(outcome: NetworkOutcome) -> dict[str, Any]:
     return {name: getattr(outcome, name) for name in ("assumptions", "history", "rounds")}
-
-
-def _digest(job: NetworkJob) -> int:
-    """A checksum of the stored records and the start, to notice accidental changes."""
-    checksum = 0
-    tensors = [part for _, part in tensors_in(job.inputs)] + [job.targets, job.keep]
-    if job.public_inputs is not None and job.public_targets is not None:
-        tensors += [part for _, part in tensors_in(job.public_inputs)] + [job.public_targets]
-    for tensor in (*tensors, *state_of(job.module).values()):
-        flat = tensor.contiguous().flatten().view(torch.uint8)
-        checksum = zlib.crc32(flat.numpy().data, checksum)
-    return checksum

@@ -18,6 +18,7 @@ from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
 from expunge.unlearning.model_file import Salted
 from expunge.unlearning.networks.inputs import Inputs, joined
+from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Foreseeing", "NetworkJob", "NetworkLoss", "NetworkOutcome", "NetworkStrategy"]
 
@@ -25,8 +26,8 @@ NetworkLoss = Callable[[Tensor, Tensor], Tensor]
 ROWS = "rows."  # secret tensors under these names have one row for each record
 
 
-@dataclass(frozen=True)
-class NetworkJob:
+@dataclass(frozen=True, repr=False)
+class NetworkJob(Secret):
     """The learning problem of a network as it stands: what a strategy is given.
 
     Args:
@@ -116,8 +117,8 @@ class NetworkJob:
         return self.observer == "all" or self.adaptive_requests
 
 
-@dataclass(frozen=True)
-class NetworkOutcome(Salted):
+@dataclass(frozen=True, repr=False)
+class NetworkOutcome(Salted, Secret):
     """Parameters, what their certificate rests on, and secret state for the next request.
 
     Args:

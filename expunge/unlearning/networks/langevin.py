@@ -18,7 +18,13 @@ from functools import partial
 from torch import Tensor
 
 from expunge.accounting.account import Account, account
-from expunge.accounting.calibration import EpsilonDelta, Observer, Setting, smallest_sigma
+from expunge.accounting.calibration import (
+    EpsilonDelta,
+    Observer,
+    Setting,
+    sigma_for_requests,
+    smallest_sigma,
+)
 from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
 from expunge.core import release
@@ -127,7 +133,7 @@ class NetworkLangevin:
         sigma, steps = run.past[0].sigma, self._steps(run)
         stream = f"request {job.request}"
         found = run.advanced(before.secret["weights"], steps, sigma, stream)
-        return run.checked(found, strict=self.unlearn_steps is None)
+        return run.checked(found, strict=self.unlearn_steps is None or job.adaptive_requests)
 
     def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
         """The request's own steps from the start, which never saw a private record."""
@@ -195,6 +201,8 @@ class NetworkLangevin:
         job = run.job
         setting = self._setting(run, self._capacity(job))
         target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
+        if job.adaptive_requests:
+            return sigma_for_requests(setting, target, requests=self.requests)
         last = self.unlearn_steps or max(1, self.learn_steps // 10)
         steps = 0 if job.counts_every_model else last
         sigma = smallest_sigma(setting, target, unlearn_steps=steps)
@@ -214,7 +222,6 @@ class NetworkLangevin:
             learn_steps=self.learn_steps,
             normaliser=self.scheme.normaliser,
             observer=job.observer,
-            later_requests=self.requests if job.adaptive_requests else 0,
         )
 
     def _whole_capacity(self, job: NetworkJob) -> int | None:

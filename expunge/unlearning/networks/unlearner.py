@@ -31,7 +31,7 @@ from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.choice import EXPOSED
 from expunge.unlearning.fitted import fresh_lineage
-from expunge.unlearning.ids import id_rows, rows_to_forget
+from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
@@ -237,6 +237,7 @@ class TorchUnlearner:
             NoCertificate: nothing was changed; the message says why.
         """
         fitted = self._known()
+        check_request(request)
         rows = rows_to_forget(ids, fitted.ids, fitted.job.keep)
         if not fitted.unchanged:
             raise NoCertificate("the stored records changed since fit; fit again")
@@ -277,16 +278,19 @@ class TorchUnlearner:
                 issued=(*fitted.issued, certificate.sha256),
                 certificate=certificate,
                 comparison=comparison,
+                fingerprint=None,
             )
         )
-        return certificate
+        return certificate.model_copy(deep=True)
 
     @property
     def certificate(self) -> Certificate | None:
         """The certificate of the current model; None before the first deletion."""
         if self._fitted is None and self._released is not None:
-            return self._released.certificate
-        return self._known().certificate
+            held = self._released.certificate
+        else:
+            held = self._known().certificate
+        return None if held is None else held.model_copy(deep=True)
 
     @property
     def history(self) -> History | None:
@@ -407,7 +411,8 @@ class TorchUnlearner:
         fitted = self._known()
         model = copy.deepcopy(self.model).cpu().eval()
         copy_into(model, with_state(fitted.job.module, fitted.outcome.state))
-        return ReleasedNetwork(model, fitted.certificate)
+        _WRITERS[model] = self._mark  # it has seen private records: no start for another fit
+        return ReleasedNetwork(model, self.certificate)
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle writes: the model as it may be handed out, and its certificate."""
@@ -507,7 +512,9 @@ def _chosen(strategy: str | NetworkStrategy) -> NetworkStrategy:
         if strategy not in known:
             raise InvalidInput("strategy", f"{strategy!r} is not one of {', '.join(known)}")
         return known[strategy]
-    if not all(hasattr(strategy, verb) for verb in ("name", "fit", "forget", "placebo", "cost")):
+    if isinstance(strategy, type) or not all(
+        hasattr(strategy, verb) for verb in ("name", "fit", "forget", "placebo", "cost")
+    ):
         raise InvalidInput("strategy", f"{strategy!r} is neither a name nor a strategy's record")
     return strategy
 

@@ -7,10 +7,12 @@ import pytest
 from torch import nn
 
 from expunge.accounting.calibration import EpsilonDelta
+from expunge.errors import NoCertificate
 from expunge.unlearning.networks.fitted import Fitted, records_of
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns
 from expunge.unlearning.networks.job import NetworkOutcome
+from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.unlearner import TorchUnlearner
 from tests.unlearning.certificates import told
@@ -52,7 +54,8 @@ def test_a_change_of_what_is_stored_is_noticed(change):
     assert known.unchanged
     change(known.job)
     assert not known.unchanged
-    assert replace(known, released=False).unchanged  # made anew, with what is there now
+    assert not replace(known, released=False).unchanged  # a copy carries the fingerprint
+    assert replace(known, fingerprint=None).unchanged  # made anew, with what is there now
 
 
 def test_a_change_of_any_column_is_noticed():
@@ -133,3 +136,47 @@ def test_a_refit_remembers_that_the_earlier_model_was_handed_out():
     unlearner.released = False
     unlearner.fit(rows(60, seed=1), public=rows(40, seed=2), ids=[f"p{i}" for i in range(60)])
     assert unlearner.forget("p1").earlier_releases == "not covered"
+
+
+def test_a_save_does_not_make_a_change_of_the_records_unnoticed(tmp_path):
+    unlearner = fitted("langevin")
+    unlearner._fitted.job.inputs[3] *= -1
+    with pytest.raises(ValueError, match="the stored records changed"):
+        unlearner.save(tmp_path)
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        unlearner.forget("p9")
+
+
+@pytest.mark.parametrize("part", ["left", "keys", "state", "secret"])
+def test_a_change_of_state_is_noticed_too(part):
+    unlearner = fitted("langevin")
+    known = unlearner._fitted
+    where = {"left": known.job.left, "keys": known.job.keys}
+    where |= {"state": known.outcome.state["fc.bias"], "secret": known.outcome.secret["weights"]}
+    where[part].add_(1)
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        unlearner.forget("p9")
+
+
+def test_a_released_model_is_no_start_for_another_fit():
+    released = fitted("head").release().model
+    with pytest.raises(ValueError, match="another unlearner has trained it"):
+        fitted("head", model=released)
+
+
+def test_a_budget_is_kept_whatever_number_of_steps_is_asked_for():
+    """With a fixed number of steps a certificate may miss its target, but not its budget."""
+    strategy = NetworkLangevin(
+        learn_steps=4, unlearn_steps=3, step_size=0.2, smoothness=1.0, gradient_error=0.0,
+        capacity=0.2, requests=2,
+    )  # fmt: skip
+    unlearner = fitted(strategy, random_state=2, adaptive_requests=True)
+    granted = []
+
+    def ask_on():
+        for i in range(12):
+            granted.append(unlearner.forget(f"p{i}"))
+
+    with pytest.raises(NoCertificate, match="misses the target"):
+        ask_on()
+    assert all(certificate.epsilon == 1.0 for certificate in granted)
