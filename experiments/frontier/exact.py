@@ -102,7 +102,7 @@ def with_target(
     if cheapest(job, max(1, job.private // 10)) != other.fitted_.strategy:
         raise RuntimeError(f"auto takes another strategy at epsilon = {epsilon}: fit again")
     outcome = replace(other.fitted_.outcome, secret=salted(start.fitted_.outcome.secret))
-    other._state = replace(other.fitted_, job=job, outcome=outcome)
+    other._state = replace(other.fitted_, job=job, outcome=outcome, fingerprint=None)
     return other
 
 
@@ -110,7 +110,7 @@ def copied(estimator: CertifiedClassifier) -> CertifiedClassifier:
     """A copy whose requests leave the original alone: forgetting zeroes rows in place."""
     other, job = copy.copy(estimator), estimator.fitted_.job
     job = replace(job, features=job.features.clone(), targets=job.targets.clone())
-    other._state = replace(other.fitted_, job=job)
+    other._state = replace(other.fitted_, job=job, fingerprint=None)
     return other
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -138,6 +139,7 @@ def test_after_finetuning_the_next_request_begins_at_the_head_that_was_kept(tmp_
     assert not torch.allclose(secret["theta"][:, :-1] / scale, network_state["fc.weight"].double())
     for value in network_state.values():
         value.fill_(torch.nan)
+    again._fitted = replace(again._fitted, fingerprint=None)  # or the change would be noticed
     assert again.forget("p2") == made.forget("p2")
 
 
