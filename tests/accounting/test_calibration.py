@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from expunge.accounting import Assumptions, InvalidInput, Refused
+from expunge.accounting import Assumptions, History, InvalidInput, Phase, Refused
+from expunge.accounting.bounds import GDP, shift
 from expunge.accounting.calibration import (
     EpsilonDelta,
     RenyiWithin,
@@ -14,6 +15,7 @@ from expunge.accounting.calibration import (
     Target,
     achieved,
     largest_forget,
+    sigma_for_requests,
     smallest_public,
     smallest_sigma,
     smallest_unlearn_steps,
@@ -307,3 +309,27 @@ def test_a_senseless_delta_target_is_refused(delta: float) -> None:
     with pytest.raises(InvalidInput) as caught:
         EpsilonDelta(1.0, delta)
     assert caught.value.field == "delta"
+
+
+@pytest.mark.parametrize("normaliser", ["mean", "fixed"])
+@pytest.mark.parametrize("requests", [1, 20, 10**6])
+def test_noise_for_requests_that_look_at_models_meets_the_budget_and_no_more(
+    requests: int, normaliser: str
+) -> None:
+    """Learning and every request as phases of one history, each model handed out (THEORY 8 b)."""
+    loss = Assumptions(strong_convexity=0.01, smoothness=0.26, lipschitz=1.0)
+    setting = Setting(loss, 1000, 500, 30, 3.8, 400, normaliser=normaliser)
+    target = EpsilonDelta(1.0, 1e-5)
+    sigma = sigma_for_requests(setting, target, requests=requests)
+
+    def spent(sigma: float) -> float:
+        learned = shift.bound(loss, setting.history(sigma, 0)).mu
+        step = History((Phase(1, 3.8, sigma, 1500, 30),), normaliser)
+        return math.hypot(learned, math.sqrt(requests) * shift.bound(loss, step).mu)
+
+    assert GDP(spent(sigma)).epsilon(1e-5) <= 1.0 < GDP(spent(sigma * 0.999)).epsilon(1e-5)
+    if requests == 20:
+        whole = setting.history(sigma, 0).phases[0]
+        each = replace(whole, steps=1, released=True)
+        phases = (replace(whole, released=True), *[each] * requests)
+        assert 0.999 < shift.bound(loss, History(phases, normaliser)).epsilon(1e-5) <= 1.0

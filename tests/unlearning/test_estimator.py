@@ -343,6 +343,14 @@ def test_a_label_outside_the_public_set_is_refused():
         CertifiedClassifier(classes=[0, 1]).fit(X, y % 2, public=(X, y))
 
 
+@pytest.mark.parametrize("labels", [[None] * 40, [None, 1] * 20, ["a", 1] * 20])
+def test_labels_without_an_order_are_refused_in_one_line(labels):
+    X, y = labelled(40)
+    public = (X, np.array(labels, dtype=object))
+    with pytest.raises(ValueError, match="public: labels must be all texts or all numbers"):
+        CertifiedClassifier().fit(X, y, public=public)
+
+
 def test_a_declared_label_that_no_record_has_still_has_its_column():
     X, y = labelled(40)
     clf = CertifiedClassifier(classes=[0, 1, 7]).fit(X, y)

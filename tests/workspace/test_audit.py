@@ -115,6 +115,14 @@ def test_for_an_observer_of_all_models_the_fault_is_a_tenth_of_the_noise():
     assert laws.control.fault == "a tenth of the noise"
 
 
+def test_where_requests_may_look_at_models_all_of_them_are_audited():
+    job = ten_classes()
+    read = laws_of(replace(job, adaptive_requests=True), SHORT, models=200, seed=0)
+    everyone = laws_of(replace(job, observer="all"), SHORT, models=200, seed=0)
+    assert read.control.fault == everyone.control.fault == "a tenth of the noise"
+    assert read.epsilon < everyone.epsilon  # its noise provides for more requests than this
+
+
 def test_batches_are_not_audited():
     with pytest.raises(InvalidInput, match="full batches"):
         laws_of(ten_classes(), replace(SHORT, scheme=Cyclic(2)), models=100, seed=0)

@@ -164,3 +164,11 @@ def test_text_is_text_in_every_coat():
         assert is_text(kind)
     for kind in (pa.int64(), pa.bool_(), pa.binary(), pa.dictionary(pa.int32(), pa.int64())):
         assert not is_text(kind)
+
+
+def test_a_row_of_another_length_is_not_quoted(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("id,age,label\n1,30,yes\n2,40,no,secret diagnosis\n")
+    with pytest.raises(InvalidInput, match="Expected 3 columns, got 4") as refused:
+        read_table(path, text=None)
+    assert "secret" not in str(refused.value)
