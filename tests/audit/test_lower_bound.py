@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom, norm
 
 from expunge.accounting.conversions import epsilon_from_gdp
 from expunge.audit import epsilon_lower_bound
@@ -148,3 +148,33 @@ def test_bad_input_is_named(change, problem):
 
 def _named(pair):
     return {"of": pair[0], "against": pair[1]}
+
+
+def test_laws_of_unequal_sizes_are_each_held_to_their_own():
+    """Limits by Clopper and Pearson on each rate, from as many models as it was counted on."""
+    rng = np.random.default_rng(3)
+    of, against = rng.normal(2.0, 1, 300), rng.normal(0.0, 1, 6000)
+    bound = epsilon_lower_bound(of=of, against=against, delta=DELTA, method="any test")
+    assert sorted(bound.counts) == [150, 3000]
+    (hits, misses), (seen, innocent) = bound.hits, bound.counts
+    each = (1 - bound.level) / 2
+    power = beta.ppf(each, hits, seen - hits + 1)
+    alarm = beta.ppf(1 - each, misses + 1, innocent - misses)
+    assert bound.value == pytest.approx(math.log((power - DELTA) / alarm), rel=1e-9)
+
+
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
+def test_with_so_many_models_both_rates_are_good_enough_as_often_as_is_asked_for(power):
+    """Each with probability sqrt(power), by the exact binomial law at the midpoint."""
+    mu, claimed, level = 1.0, 0.6, 0.95
+    models = models_needed(mu=mu, claimed=claimed, level=level, power=power)
+    assert chance_of_each(models, mu, claimed, level) >= math.sqrt(power)
+    assert chance_of_each(int(0.95 * models), mu, claimed, level) < math.sqrt(power)
+
+
+def chance_of_each(models, mu, claimed, level):
+    """That one rate is counted so well that, with the other as good, the claim is refuted."""
+    counts = np.arange(1, models + 1)
+    lower = beta.ppf((1 - level) / 2, counts, models - counts + 1)
+    least = counts[2 * norm.ppf(lower) > claimed].min()
+    return float(binom.sf(least - 1, models, norm.cdf(mu / 2)))
