@@ -395,6 +395,7 @@ def _completed(stated: Stated, assumptions: Assumptions, history: History) -> St
         raise InvalidInput("model_sha256", "of a model without noise: it needs a commitment")
     if stated.workspace is not None:
         check_retained(history)
+        _check_fit(stated)
     records = history.phases[0].samples if kind.learns else stated.records
     if records is None:
         raise InvalidInput("records", f"must be stated for {stated.strategy}: its history has none")
@@ -436,6 +437,21 @@ def check_chain(stated: Stated) -> None:
         raise InvalidInput("generation", f"{stated.generation} models, {stated.sequence} certified")
     if len(stated.requests) > stated.sequence:
         raise InvalidInput("requests", f"{len(stated.requests)} named by {stated.sequence}")
+    if stated.witness is not None:
+        raise InvalidInput("witness", "this version has no checker for it")
+
+
+def _check_fit(stated: Stated) -> None:
+    """Refuse a certificate of a fit that leaves out what every fit knows.
+
+    Raises:
+        InvalidInput: naming what is missing.
+    """
+    if stated.model_sha256 is None and "model" not in stated.commitments:
+        raise InvalidInput("model_sha256", "is missing: a fit's certificate names its model's file")
+    for name in ("noise", "state"):
+        if getattr(stated.provenance, name) is None:
+            raise InvalidInput(f"provenance.{name}", "is missing: a fit knows where it came from")
 
 
 def _phase(phase: Phase) -> dict[str, Any]:

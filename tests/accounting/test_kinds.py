@@ -185,3 +185,28 @@ def test_a_place_in_the_chain_that_cannot_be_is_refused(strategy, change, culpri
     with pytest.raises(InvalidInput) as refused:
         issue(*history, delta=1e-5, stated=stated(strategy, **CHAIN | change))
     assert refused.value.field == culprit
+
+
+OF_A_FIT = {
+    "workspace": "ab" * 16,
+    "commitments": {"model": "cd" * 32},
+    "provenance": {"noise": "operating system", "state": "sole"},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "culprit"),
+    [
+        ({"commitments": {}}, "model_sha256"),
+        ({"provenance": {"state": "sole"}}, "provenance.noise"),
+        ({"provenance": {"noise": "seeded"}}, "provenance.state"),
+        ({"witness": {"edges": [1]}}, "witness"),
+    ],
+)
+@pytest.mark.parametrize("strategy", KINDS)
+def test_a_fits_certificate_leaves_nothing_out(strategy, change, culprit):
+    history = HISTORIES[KIND_OF.get(strategy, strategy)]
+    issue(*history, delta=1e-5, stated=stated(strategy, **OF_A_FIT))
+    with pytest.raises(InvalidInput) as refused:
+        issue(*history, delta=1e-5, stated=stated(strategy, **OF_A_FIT | change))
+    assert refused.value.field == culprit
