@@ -21,7 +21,7 @@ def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
     """
     delta, certified = audit["delta"], audit["certified"]["epsilon"]
     estimate = audit["estimate"]
-    figure = Figure(figsize=(5.6, 2.2), layout="constrained")
+    figure = Figure(figsize=(5.6, 2.4), layout="constrained")
     axes = figure.subplots()
     axes.axvspan(0, certified, color=COLOURS["certificate"], alpha=0.12, lw=0)
     axes.axvline(certified, color=COLOURS["certificate"], lw=2)
@@ -41,7 +41,7 @@ def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
     powers = range(math.ceil(math.log10(scale)), math.ceil(math.log10(max(top, scale))) + 1)
     axes.set_xticks([0, *(10.0**k for k in powers)], ["0", *(f"{10.0**k:g}" for k in powers)])
     axes.set_xticks([], minor=True)
-    axes.set_xlabel(f"epsilon at delta = {delta:g}; shaded: what the certificate allows")
+    axes.set_xlabel(f"epsilon at delta = {delta:g}\nshaded: what the certificate allows")
     axes.spines[["top", "right", "left"]].set_visible(False)
     return encoded(figure, kind)
 

@@ -111,3 +111,10 @@ def test_a_missing_field_is_an_error_and_not_a_gap():
     incomplete.pop("retraining")
     with pytest.raises(Exception, match="retraining"):
         page(incomplete)
+
+
+def test_what_is_kept_secret_is_listed_with_its_date():
+    kept = [{"what": "the un-noised solution", "erased_by": "2027-01-02"}]
+    text = page(document(certificate=certificate(retained=kept)))
+    assert "<li>the un-noised solution, until 2027-01-02 at the latest</li>" in text
+    assert "Kept, and never handed out" not in page(document())
