@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from expunge.errors import InvalidInput
+
 __all__ = ["Columns", "Inputs", "joined", "mapped", "taking_columns", "tensors_in"]
 
 
@@ -79,12 +81,27 @@ def mapped(function: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
 
 
 def joined(parts: list[Inputs]) -> Inputs:
-    """Rows of all parts, one after another."""
+    """Rows of all parts, public ones before private ones.
+
+    Raises:
+        InvalidInput: rows of different shapes.
+    """
     first = parts[0]
     if not isinstance(first, Columns):
-        return torch.cat([part for part in parts if isinstance(part, Tensor)])
+        return _stacked("inputs", [part for part in parts if isinstance(part, Tensor)])
     columns = [part.columns for part in parts if isinstance(part, Columns)]
-    return replace(first, columns={n: torch.cat([c[n] for c in columns]) for n in first.columns})
+    named = {name: _stacked(name, [part[name] for part in columns]) for name in first.columns}
+    return replace(first, columns=named)
+
+
+def _stacked(name: str, parts: list[Tensor]) -> Tensor:
+    shapes = {tuple(part.shape[1:]) for part in parts}
+    if len(shapes) > 1:
+        told = " and ".join(str(shape) for shape in sorted(shapes))
+        raise InvalidInput(
+            "public", f"{name}: rows of {told}, public and private ones must be alike"
+        )
+    return torch.cat(parts)
 
 
 def tensors_in(inputs: Inputs) -> Iterator[tuple[str, Tensor]]:

@@ -73,6 +73,8 @@ def tensors_of(records: Any, what: str) -> tuple[Inputs, Tensor]:
         fields = _read(records, what, None)
     else:
         raise InvalidInput(what, "give (inputs, targets) or a DataLoader of a map-style dataset")
+    if fields.targets.ndim and not len(fields.targets):
+        raise InvalidInput(what, "holds no records")
     for name, part in (*fields.inputs.items(), (TARGETS, fields.targets)):
         if part.ndim == 0 or len(part) != len(fields.targets):
             rows = 0 if part.ndim == 0 else len(part)

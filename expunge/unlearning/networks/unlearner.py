@@ -174,6 +174,8 @@ class TorchUnlearner:
                 compared with its placebo.
         """
         self._check_observer()
+        if not any(True for _ in self.model.parameters()):
+            raise InvalidInput("model", "has no parameters, so there is nothing to learn")
         inputs, targets = tensors_of(private, "private")
         known = id_rows(ids, len(inputs), offset=0)
         others = (None, None) if public is None else tensors_of(public, "public")

@@ -507,3 +507,15 @@ def test_published_baselines_go_by_their_names(name):
 def test_no_setting_widens_the_observers(strategy):
     with pytest.raises(TypeError, match="observers"):
         strategy(observers=("final", "all"))
+
+
+def test_nothing_to_learn_from_or_to_learn_is_said_in_one_line():
+    x, y = rows(60, seed=1)
+    with pytest.raises(InvalidInput, match="private: holds no records"):
+        unlearner().fit((x[:0], y[:0]), public=(x, y))
+    with pytest.raises(InvalidInput, match="model: has no parameters"):
+        TorchUnlearner(nn.Identity(), nn.MSELoss(), strategy="langevin").fit((x, x))
+    with pytest.raises(InvalidInput, match="public: inputs: rows of"):
+        unlearner("langevin").fit((x, y), public=(x[:, :-1], y))
+    with pytest.raises(InvalidInput, match="neither a name nor a strategy's record"):
+        unlearner(NetworkLangevin)
