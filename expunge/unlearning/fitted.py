@@ -23,11 +23,57 @@ from expunge.unlearning.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
 from expunge.unlearning.secrecy import Secret
 
-__all__ = ["Fitted", "checksum", "fresh_lineage"]
+__all__ = ["Circumstances", "Fitted", "checksum", "fresh_lineage"]
+
+
+class Circumstances:
+    """What certificates say of the fit that they belong to; linear models and networks alike."""
+
+    job: Any
+    strategy: Any
+    outcome: Any
+    released: bool
+    released_before: bool
+    copied: bool
+    certificate: Certificate | None
+    labels: Origin | None = None
+
+    @property
+    def strategy_name(self) -> str:
+        return self.strategy.name
+
+    @property
+    def delta(self) -> float:
+        return self.job.target.delta
+
+    @property
+    def budget(self) -> float:
+        return self.job.target.level
+
+    @property
+    def records(self) -> int:
+        return self.job.public + self.job.private
+
+    @property
+    def covered(self) -> bool:
+        """Whether the history accounts for every earlier model that was handed out."""
+        if self.released_before:
+            return False
+        if self.job.observer == "all" or self.outcome.capacity is not None:
+            return True
+        return not self.released and self.certificate is None
+
+    @property
+    def provenance(self) -> Provenance:
+        return Provenance(
+            noise="operating system" if self.job.seed is None else "seeded",
+            labels=self.labels,
+            state="copied" if self.copied else "sole",
+        )
 
 
 @dataclass(frozen=True, repr=False)
-class Fitted(Secret):
+class Fitted(Circumstances, Secret):
     """The state of a fitted estimator.
 
     Args:
@@ -90,39 +136,6 @@ class Fitted(Secret):
     def model_bytes(self) -> bytes:
         """The model's file, as it may be handed out; certificates name its hash."""
         return model_bytes(self.outcome.theta, self.outcome.salt)
-
-    @property
-    def strategy_name(self) -> str:
-        return self.strategy.name
-
-    @property
-    def delta(self) -> float:
-        return self.job.target.delta
-
-    @property
-    def budget(self) -> float:
-        return self.job.target.level
-
-    @property
-    def records(self) -> int:
-        return self.job.public + self.job.private
-
-    @property
-    def covered(self) -> bool:
-        """Whether the history accounts for every earlier model that was handed out."""
-        if self.released_before:
-            return False
-        if self.job.observer == "all" or self.outcome.capacity is not None:
-            return True
-        return not self.released and self.certificate is None
-
-    @property
-    def provenance(self) -> Provenance:
-        return Provenance(
-            noise="operating system" if self.job.seed is None else "seeded",
-            labels=self.labels,
-            state="copied" if self.copied else "sole",
-        )
 
 
 def checksum(tensors: Iterable[Tensor]) -> bytes:

@@ -8,7 +8,7 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.certificate import Certificate, Provenance, Retained, Stated, issue
 from expunge.accounting.history import History
 
-__all__ = ["Certifiable", "Circumstances", "certify"]
+__all__ = ["Certifiable", "CertifiedFit", "certify"]
 
 
 class Certifiable(Protocol):
@@ -33,7 +33,7 @@ class Certifiable(Protocol):
     def retained(self) -> tuple[str, ...]: ...
 
 
-class Circumstances(Protocol):
+class CertifiedFit(Protocol):
     """What a certificate needs to know of the fit that it belongs to; fixed when it was made."""
 
     @property
@@ -72,7 +72,7 @@ class Circumstances(Protocol):
 def certify(
     outcome: Certifiable,
     model: bytes,
-    fitted: Circumstances,
+    fitted: CertifiedFit,
     *,
     forgotten: int,
     request: str | None,

@@ -31,7 +31,14 @@ from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.model_file import salted
-from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record, since_deleted
+from expunge.unlearning.schemes import (
+    FullBatch,
+    Scheme,
+    check_within,
+    scheme_record,
+    since_deleted,
+    whole_capacity,
+)
 
 __all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]
 
@@ -79,7 +86,7 @@ class Langevin:
     def forget(self, job: Job, before: Outcome) -> Outcome:
         assert before.history is not None
         run = _Run.of(job, self.scheme, before, capacity=self._whole_capacity(job))
-        run.check_capacity(job)
+        check_within(run.capacity, job.forgotten)
         sigma, most = before.history.phases[0].sigma, self.learn_steps - 1
         extra = 1 if job.counts_every_model else run.steps_needed(job, sigma, most)
         theta, phases = run.noisy(job, before.theta, extra, sigma)
@@ -99,16 +106,7 @@ class Langevin:
         return max(1, math.ceil(self.capacity * job.private))
 
     def _whole_capacity(self, job: Job) -> int | None:
-        """What every phase counts where requests may depend on models; None elsewhere.
-
-        Raises:
-            ValueError: batches, because it is not known which batch a request will name.
-        """
-        if not job.adaptive_requests:
-            return None
-        if not isinstance(self.scheme, FullBatch):
-            raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
-        return min(self._records_of_capacity(job), job.private + job.public - 1)
+        return whole_capacity(job, self.scheme, self._records_of_capacity(job))
 
 
 @dataclass(frozen=True)
@@ -207,18 +205,6 @@ class _Run:
             rounds=rounds,
             capacity=self.capacity,
         )
-
-    def check_capacity(self, job: Job) -> None:
-        """Refuse a request beyond the capacity, by counts alone, before anything is drawn.
-
-        Raises:
-            NoCertificate: more records are forgotten than the capacity has.
-        """
-        if self.capacity is not None and job.forgotten > self.capacity:
-            raise NoCertificate(
-                f"{job.forgotten} forgotten records are more than the {self.capacity} that this "
-                "model provides for; retrain, or fit with a larger capacity"
-            )
 
     def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
         """Return the outcome of a request after checking that its history meets the target.

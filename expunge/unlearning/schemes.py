@@ -17,6 +17,7 @@ from torch import Tensor
 
 from expunge.accounting.history import History, Normaliser, Phase, Poisson
 from expunge.core.checks import check_fields, count, flag, integer, share
+from expunge.errors import NoCertificate
 from expunge.losses.objective import Objective
 from expunge.sampling.batches import cyclic_partition, poisson_draw
 from expunge.unlearning.job import Job
@@ -27,8 +28,10 @@ __all__ = [
     "FullBatch",
     "PoissonBatch",
     "Scheme",
+    "check_within",
     "scheme_record",
     "since_deleted",
+    "whole_capacity",
 ]
 
 
@@ -69,6 +72,45 @@ def since_deleted(
         phases.append(scheme.record(phase, job, present, first_step))
         first_step += phase.steps
     return tuple(phases)
+
+
+class Counted(Protocol):
+    """What a capacity needs to know of a job."""
+
+    @property
+    def adaptive_requests(self) -> bool: ...
+
+    @property
+    def public(self) -> int: ...
+
+    @property
+    def private(self) -> int: ...
+
+
+def whole_capacity(job: Counted, scheme: Scheme, capacity: int) -> int | None:
+    """What every phase counts where requests may depend on models; None elsewhere.
+
+    Raises:
+        ValueError: batches, of which nobody knows whom a request will name.
+    """
+    if not job.adaptive_requests:
+        return None
+    if not isinstance(scheme, FullBatch):
+        raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
+    return min(capacity, job.private + job.public - 1)
+
+
+def check_within(capacity: int | None, forgotten: int) -> None:
+    """Refuse a request beyond the capacity, by counts alone, before anything is drawn.
+
+    Raises:
+        NoCertificate: more records are forgotten than the capacity has.
+    """
+    if capacity is not None and forgotten > capacity:
+        raise NoCertificate(
+            f"{forgotten} forgotten records are more than the {capacity} that this model provides "
+            "for; retrain, or fit with a larger capacity"
+        )
 
 
 @dataclass(frozen=True)

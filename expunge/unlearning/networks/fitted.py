@@ -10,8 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
-from expunge.accounting.certificate import Certificate, Provenance
-from expunge.unlearning.fitted import checksum
+from expunge.accounting.certificate import Certificate
+from expunge.unlearning.fitted import Circumstances, checksum
 from expunge.unlearning.networks.comparison import Comparison
 from expunge.unlearning.networks.inputs import Inputs, tensors_in
 from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome, NetworkStrategy
@@ -23,7 +23,7 @@ __all__ = ["Fitted", "records_of"]
 
 
 @dataclass(frozen=True, repr=False)
-class Fitted(Secret):
+class Fitted(Circumstances, Secret):
     """The state of a fitted unlearner: a request reads it and replaces it as a whole.
 
     Nothing that a certificate rests on is read from the unlearner's attributes after `fit`.
@@ -60,38 +60,6 @@ class Fitted(Secret):
     def __post_init__(self) -> None:
         if self.fingerprint is None:
             object.__setattr__(self, "fingerprint", self._digest())
-
-    @property
-    def strategy_name(self) -> str:
-        return self.strategy.name
-
-    @property
-    def delta(self) -> float:
-        return self.job.target.delta
-
-    @property
-    def budget(self) -> float:
-        return self.job.target.level
-
-    @property
-    def records(self) -> int:
-        return self.job.public + self.job.private
-
-    @property
-    def covered(self) -> bool:
-        """Whether the history accounts for every earlier model that was handed out."""
-        if self.released_before:
-            return False
-        if self.job.observer == "all" or self.outcome.capacity is not None:
-            return True
-        return not self.released and self.certificate is None
-
-    @property
-    def provenance(self) -> Provenance:
-        return Provenance(
-            noise="operating system" if self.job.seed is None else "seeded",
-            state="copied" if self.copied else "sole",
-        )
 
     @property
     def unchanged(self) -> bool:

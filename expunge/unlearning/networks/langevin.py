@@ -47,7 +47,14 @@ from expunge.unlearning.networks.noisy_descent import (
     rows_of,
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
-from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record, since_deleted
+from expunge.unlearning.schemes import (
+    FullBatch,
+    Scheme,
+    check_within,
+    scheme_record,
+    since_deleted,
+    whole_capacity,
+)
 
 __all__ = ["NetworkLangevin"]
 
@@ -130,6 +137,7 @@ class NetworkLangevin:
 
     def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
         run = _Run.of(self, job, before)
+        check_within(run.capacity, job.forgotten)
         sigma, steps = run.past[0].sigma, self._steps(run)
         stream = f"request {job.request}"
         found = run.advanced(before.secret["weights"], steps, sigma, stream)
@@ -224,18 +232,6 @@ class NetworkLangevin:
             observer=job.observer,
         )
 
-    def _whole_capacity(self, job: NetworkJob) -> int | None:
-        """What every phase counts where requests may depend on models; None elsewhere.
-
-        Raises:
-            ValueError: batches, because it is not known which batch a request will name.
-        """
-        if not job.adaptive_requests:
-            return None
-        if not isinstance(self.scheme, FullBatch):
-            raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
-        return min(self._capacity(job), job.private + job.public - 1)
-
     def _steps(self, run: "_Run") -> int:
         if self.unlearn_steps is not None:
             return self.unlearn_steps
@@ -280,7 +276,11 @@ class _Run:
             gradient_rounding=rounding + (strategy.gradient_error or 0.0) * load,
             load=load,
         )
-        capacity, past, rounds = strategy._whole_capacity(job), (), ()
+        capacity, past, rounds = (
+            whole_capacity(job, strategy.scheme, strategy._capacity(job)),
+            (),
+            (),
+        )
         if before is not None and before.history is not None:
             rounds = before.rounds
             past = (
@@ -334,13 +334,8 @@ class _Run:
         """
         assert found.history is not None
         assert found.assumptions is not None
-        target, gone = self.job.target, self.job.forgotten
+        target = self.job.target
         release.check_sampler(self.place.dimension, target.level, target.delta)
-        if self.capacity is not None and gone > self.capacity:
-            raise NoCertificate(
-                f"{gone} forgotten records are more than the {self.capacity} that this model "
-                "provides for; retrain, or fit with a larger capacity"
-            )
         judged = account(found.assumptions, found.history, delta=target.delta)
         words = foreseen_words(judged, target.level)
         if words and strict:
