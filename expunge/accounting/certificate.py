@@ -376,7 +376,7 @@ def _completed(stated: Stated, assumptions: Assumptions, history: History) -> St
     Raises:
         InvalidInput: they contradict it, or each other.
     """
-    check_chain(stated)
+    _check_chain(stated)
     known: EarlierReleases = "covered" if history.released_early else "none known"
     releases = stated.earlier_releases or known
     if releases not in ("not covered", known):
@@ -419,7 +419,7 @@ def _completed(stated: Stated, assumptions: Assumptions, history: History) -> St
     return stated.model_copy(update=filled)
 
 
-def check_chain(stated: Stated) -> None:
+def _check_chain(stated: Stated) -> None:
     """Refuse facts about the model's file and the certificate's place that contradict each other.
 
     Raises:

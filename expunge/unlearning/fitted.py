@@ -20,7 +20,6 @@ from expunge.errors import NoCertificate
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.linear_head import LinearHead
-from expunge.unlearning.model_file import model_bytes
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Circumstances", "Fitted", "checksum", "fresh_lineage"]
@@ -131,11 +130,6 @@ class Fitted(Circumstances, Secret):
     def head(self) -> LinearHead:
         """What predictions need."""
         return LinearHead(self.outcome.theta, self.job.loss, self.classes)
-
-    @property
-    def model_bytes(self) -> bytes:
-        """The model's file, as it may be handed out; certificates name its hash."""
-        return model_bytes(self.outcome.theta, self.outcome.salt)
 
 
 def checksum(tensors: Iterable[Tensor]) -> bytes:

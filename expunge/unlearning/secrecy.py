@@ -1,7 +1,6 @@
 """Records that hold private rows or un-noised solutions: they are never pickled or shown."""
 
 import copy
-from dataclasses import fields
 from typing import Any, Self
 
 __all__ = ["Secret"]
@@ -22,14 +21,12 @@ class Secret:
         return f"<{type(self).__name__}: records and secret state, not shown>"
 
     def __copy__(self) -> Self:
-        return self._with({f.name: getattr(self, f.name) for f in fields(self)})  # pyright: ignore[reportArgumentType]
+        return self._made_of(vars(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
-        return self._with({name: copy.deepcopy(value, memo) for name, value in values.items()})
+        return self._made_of(copy.deepcopy(vars(self), memo))
 
-    def _with(self, values: dict[str, Any]) -> Self:
+    def _made_of(self, values: dict[str, Any]) -> Self:
         made = object.__new__(type(self))
-        for name, value in values.items():
-            object.__setattr__(made, name, value)
+        vars(made).update(values)
         return made
