@@ -2,10 +2,13 @@
 
 Every worker has a copy of the tree of its own, without git, and changes one file in it at a time.
 Only tests that pass on the copy as it is count, so that a machine that lacks a package kills
-nothing by lacking it: each test file is run once beforehand, and what fails there is left out.
+nothing by lacking it: each test file is run once beforehand, and what fails there is left out. So
+are tests that never run the changed function (`reach`): they cannot fail by it. Changes outside of
+functions, and of functions that no test runs, are held against all tests.
 """
 
 import hashlib
+import json
 import os
 import re
 import resource
@@ -17,12 +20,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tests.mutation.operators import Mutant
+from tests.mutation.reach import EVERY, OUTPUT, reaching
 
 __all__ = [
     "Baseline",
@@ -46,7 +50,10 @@ PASSED, FAILED, INTERRUPTED, NOTHING_RUN = 0, 1, 2, 5  # pytest's exit statuses
 
 @dataclass(frozen=True)
 class Baseline:
-    """A test file on the tree as it is: whether it can judge, how long it takes, what fails."""
+    """A test file on the tree as it is: whether it can judge, how long it takes, what fails.
+
+    `reached` names the tests that run a function (`reach`).
+    """
 
     file: str
     counts: bool
@@ -54,6 +61,7 @@ class Baseline:
     left_out: tuple[str, ...] = ()
     marker: str | None = None  # "slow" where a file has no quicker tests
     why: str = ""
+    reached: dict[str, list[str]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -96,13 +104,16 @@ def baseline_of(tree: Path, file: str) -> Baseline:
         return Baseline(file, False, 0.0, why="there is no such file")
     module = Path("expunge", *Path(file).parts[1:-1], Path(file).name.removeprefix("test_"))
     marker: str | None = None
-    status, output, seconds = _run(tree, [file], 1800.0, marker)
+    reach = tree / f"{Path(file).stem}.reached.json"
+    status, output, seconds = _run(tree, [file], 1800.0, marker, reach)
     if status == NOTHING_RUN and (tree / module).exists():
         marker = "slow"
-        status, output, seconds = _run(tree, [file], 1800.0, marker)
+        status, output, seconds = _run(tree, [file], 1800.0, marker, reach)
     failing = tuple(_named(output, "FAILED"))
     counts = status == PASSED or (status == FAILED and not _named(output, "ERROR"))
-    return Baseline(file, counts, seconds, failing, marker, "" if counts else _reason(output))
+    reached = json.loads(reach.read_text()) if counts else {}
+    why = "" if counts else _reason(output)
+    return Baseline(file, counts, seconds, failing, marker, why, reached)
 
 
 def judge(tree: Path, mutant: Mutant, baselines: dict[str, Baseline]) -> Verdict:
@@ -110,11 +121,11 @@ def judge(tree: Path, mutant: Mutant, baselines: dict[str, Baseline]) -> Verdict
     path, began = tree / mutant.file, time.monotonic()
     mirror = [baselines[mirror_of(mutant.file)]]
     package = [baselines[name] for name in package_of(mutant.file, tree)]
-    quick = [one for one in package if one.marker is None]
+    quick = [test_file for test_file in package if test_file.marker is None]
     source = path.read_text()
     path.write_text(mutant.planted(source))
     try:
-        killer = _killer(tree, mirror) or _killer(tree, quick)
+        killer = _killer(tree, mutant, mirror) or _killer(tree, mutant, quick)
     finally:
         path.write_text(source)
     told = {name: value for name, value in asdict(mutant).items() if name not in SPAN}
@@ -122,15 +133,15 @@ def judge(tree: Path, mutant: Mutant, baselines: dict[str, Baseline]) -> Verdict
     return {"key": mutant.key, **told, "killed_by": killer, "seconds": seconds}
 
 
-def _killer(tree: Path, files: Sequence[Baseline]) -> str | None:
+def _killer(tree: Path, mutant: Mutant, files: Sequence[Baseline]) -> str | None:
     """Which of these fails, the quickest first; "timeout"; None where all that count pass."""
-    able = sorted((one for one in files if one.counts), key=lambda one: one.seconds)
-    if not able:
+    able = sorted((known for known in files if known.counts), key=lambda known: known.seconds)
+    chosen = _that_run(mutant, able)
+    if not chosen:
         return None
-    outside = [f"--deselect={name}" for one in able for name in one.left_out]
-    limit = PATIENCE * sum(one.seconds for one in able) + ROOM
-    names = [one.file for one in able]
-    status, output, _ = _run(tree, ["-x", *names, *outside], limit, able[0].marker)
+    outside = [f"--deselect={name}" for known in able for name in known.left_out]
+    limit = PATIENCE * sum(known.seconds for known in able) + ROOM
+    status, output, _ = _run(tree, ["-x", *chosen, *outside], limit, able[0].marker)
     if status in (PASSED, NOTHING_RUN):
         return None
     if status is None:
@@ -138,20 +149,41 @@ def _killer(tree: Path, files: Sequence[Baseline]) -> str | None:
     if status not in (FAILED, INTERRUPTED) and status > 0:
         raise RuntimeError(f"pytest gave {status}:\n{output}")
     failed = [*_named(output, "FAILED"), *_named(output, "ERROR")]
-    return failed[0].split("::")[0] if failed else f"{names[0]} (crashed)"
+    return failed[0].split("::")[0] if failed else f"{chosen[0].split('::')[0]} (crashed)"
+
+
+def _that_run(mutant: Mutant, files: Sequence[Baseline]) -> list[str]:
+    """Files and tests that run the mutant's function; every file where none was seen to."""
+    reached = {known.file: reaching(known.reached, mutant.file, mutant.function) for known in files}
+    if not any(reached.values()):
+        return list(reached)
+    chosen: list[str] = []
+    for file, tests in reached.items():
+        chosen += [file] if tests and EVERY in tests else tests or []
+    return chosen
 
 
 def _run(
-    tree: Path, arguments: Sequence[str], limit: float, marker: str | None
+    tree: Path,
+    arguments: Sequence[str],
+    limit: float,
+    marker: str | None,
+    reach: Path | None = None,
 ) -> tuple[int | None, str, float]:
-    """pytest's exit status, None where it took too long; what it said; seconds."""
+    """pytest's exit status, None where it took too long; what it said; seconds.
+
+    Args:
+        reach: Where to write which tests run which functions.
+    """
     options = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", "no:randomly"]
     options += ["--hypothesis-seed=0"] if find_spec("hypothesis") else []
     options += ["-m", f"{marker} and not gpu"] if marker else []
+    options += ["-p", "tests.mutation.reach"] if reach else []
     command = [sys.executable, "-m", "pytest", *options, *arguments]
+    environment = _environment(tree) | ({OUTPUT: str(reach)} if reach else {})
     began = time.monotonic()
     process = subprocess.Popen(
-        command, cwd=tree, env=_environment(tree), start_new_session=True, text=True,
+        command, cwd=tree, env=environment, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     if hasattr(resource, "prlimit"):

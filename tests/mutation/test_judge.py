@@ -1,13 +1,16 @@
 """A mutant is judged in a copy by tests that pass there without it."""
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from tests.mutation import reach
 from tests.mutation.judge import Baseline, baseline_of, judge, mirror_of, package_of
 from tests.mutation.operators import places
 
 SOURCE = "def larger(x):\n    if x > 3:\n        return True\n    return False\n"
+LARGER = "expunge/audit/size.py larger"
 
 
 @pytest.fixture
@@ -21,12 +24,34 @@ def tree(tmp_path):
         def test_that_fails_on_this_machine():
             import a_package_that_is_missing
         """
-    other = "from expunge.audit.size import larger\n\ndef test_ten_is():\n    assert larger(10)\n"
+    other = """
+        from expunge.audit.size import larger
+
+        def test_ten_is():
+            assert larger(10)
+
+        def test_nothing_is_run():
+            pass
+        """
+    prepared = """
+        import pytest
+
+        from expunge.audit.size import larger
+
+        @pytest.fixture(scope="module")
+        def answer():
+            return larger(10)
+
+        def test_the_answer(answer):
+            assert answer
+        """
     files = {
         "expunge/__init__.py": "",
         "expunge/audit/size.py": SOURCE,
         "tests/audit/test_size.py": textwrap.dedent(tests),
-        "tests/audit/test_other.py": other,
+        "tests/audit/test_other.py": textwrap.dedent(other),
+        "tests/audit/test_prepared.py": textwrap.dedent(prepared),
+        "tests/mutation/reach.py": Path(reach.__file__).read_text(),
         "tests/audit/test_absent.py": "import a_package_that_is_missing\n",
         "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\n",
     }
@@ -39,7 +64,7 @@ def tree(tmp_path):
 def test_the_mirror_and_the_package_of_a_module(tree):
     assert mirror_of("expunge/audit/size.py") == "tests/audit/test_size.py"
     assert package_of("expunge/audit/size.py", tree) == [
-        f"tests/audit/test_{name}.py" for name in ("absent", "other")
+        f"tests/audit/test_{name}.py" for name in ("absent", "other", "prepared")
     ]
 
 
@@ -52,6 +77,9 @@ def test_a_mutant_is_killed_by_its_mirror_by_another_file_or_survives(tree):
     assert whole.left_out == ("tests/audit/test_size.py::test_that_fails_on_this_machine",)
     assert not broken.counts
     assert "a_package_that_is_missing" in broken.why or "test_absent" in broken.why
+    other, prepared = (baselines[f"tests/audit/test_{name}.py"] for name in ("other", "prepared"))
+    assert other.reached[LARGER] == ["tests/audit/test_other.py::test_ten_is"]
+    assert prepared.reached[LARGER] == [reach.EVERY]
     fates = {
         mutant.after: judge(tree, mutant, baselines)["killed_by"]
         for group in places(SOURCE, "expunge/audit/size.py")
@@ -62,6 +90,14 @@ def test_a_mutant_is_killed_by_its_mirror_by_another_file_or_survives(tree):
     assert fates["if x < 3:"] == "tests/audit/test_other.py"
     assert fates["if x > 4:"] is None
     assert (tree / "expunge/audit/size.py").read_text() == SOURCE
+
+
+def test_a_function_is_run_where_the_one_around_it_is():
+    reached = {"a.py outer": ["t"], "a.py Kind.method": ["u"]}
+    assert reach.reaching(reached, "a.py", "outer.inner") == ["t"]
+    assert reach.reaching(reached, "a.py", "Kind.method") == ["u"]
+    assert reach.reaching(reached, "a.py", "Kind") is None
+    assert reach.reaching(reached, "b.py", "outer") is None
 
 
 def test_a_file_that_is_not_there_judges_nothing(tree):
