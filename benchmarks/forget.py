@@ -21,9 +21,9 @@ from sklearn.linear_model import LogisticRegression
 from expunge.core.rows import bounded_rows
 from expunge.losses import Softmax
 from expunge.losses.objective import Objective
-from expunge.unlearning.estimator import CertifiedClassifier
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.linear.estimator import CertifiedClassifier
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
 
 __all__ = ["large", "measure", "peak"]
 

@@ -13,7 +13,7 @@ import torch
 
 from expunge.core import release
 from expunge.core.randomness import normal_source
-from expunge.unlearning.estimator import CertifiedClassifier
+from expunge.unlearning.linear.estimator import CertifiedClassifier
 from tests import repeatable
 from tests.unlearning.records import labelled
 

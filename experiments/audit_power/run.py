@@ -21,9 +21,9 @@ from experiments.progress import shown
 from expunge.audit.lower_bound import epsilon_lower_bound
 from expunge.audit.sandwich import Control
 from expunge.sampling.chain import Regime
-from expunge.unlearning.estimator import CertifiedClassifier
-from expunge.unlearning.langevin import Langevin
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.linear.estimator import CertifiedClassifier
+from expunge.unlearning.linear.langevin import Langevin
+from expunge.unlearning.linear.residual import Residual
 from expunge.workspace.audit import descent_control, laws_of, worst_descent
 
 __all__ = ["run"]

@@ -17,7 +17,7 @@ from experiments.frontier.problem import Problem, summary
 from experiments.progress import shown
 from expunge import CertifiedClassifier
 from expunge.accounting.calibration import EpsilonDelta
-from expunge.unlearning.choice import cheapest, prices
+from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.model_file import salted
 
 __all__ = ["exact_cells", "plans"]

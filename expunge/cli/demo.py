@@ -33,8 +33,8 @@ def demo(
     """
     from expunge.accounting.trade_offs import trade_offs
     from expunge.report.page import page
-    from expunge.unlearning.estimator import CertifiedClassifier
-    from expunge.unlearning.langevin import setting_of
+    from expunge.unlearning.linear.estimator import CertifiedClassifier
+    from expunge.unlearning.linear.langevin import setting_of
     from expunge.workspace.audit import audited
     from expunge.workspace.evaluation import evaluation
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 from expunge.errors import NoCertificate
 
 if TYPE_CHECKING:
-    from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
-    from expunge.unlearning.files import load, save
-    from expunge.unlearning.langevin import Langevin, NoiseFirst
+    from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+    from expunge.unlearning.linear.files import load, save
+    from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+    from expunge.unlearning.linear.residual import Residual
+    from expunge.unlearning.linear.retrain import Retrain
     from expunge.unlearning.networks.clipped import Clipped
     from expunge.unlearning.networks.finetune import HeadFinetune
     from expunge.unlearning.networks.head import Head
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from expunge.unlearning.networks.retrain import RetrainNetwork
     from expunge.unlearning.networks.training import Training
     from expunge.unlearning.networks.unlearner import TorchUnlearner
-    from expunge.unlearning.residual import Residual
-    from expunge.unlearning.retrain import Retrain
     from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 
 __all__ = [
@@ -44,9 +44,9 @@ __all__ = [
 
 # Loaded when asked for: solvers and kernels run where pydantic is not installed.
 _HOMES = {
-    "estimator": ("CertifiedClassifier", "CertifiedRegressor"),
-    "files": ("load", "save"),
-    "langevin": ("Langevin", "NoiseFirst"),
+    "linear.estimator": ("CertifiedClassifier", "CertifiedRegressor"),
+    "linear.files": ("load", "save"),
+    "linear.langevin": ("Langevin", "NoiseFirst"),
     "networks.clipped": ("Clipped",),
     "networks.finetune": ("HeadFinetune",),
     "networks.head": ("Head",),
@@ -54,8 +54,8 @@ _HOMES = {
     "networks.retrain": ("RetrainNetwork",),
     "networks.training": ("Training",),
     "networks.unlearner": ("TorchUnlearner",),
-    "residual": ("Residual",),
-    "retrain": ("Retrain",),
+    "linear.residual": ("Residual",),
+    "linear.retrain": ("Retrain",),
     "schemes": ("Cyclic", "FullBatch", "PoissonBatch"),
 }
 

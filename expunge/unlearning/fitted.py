@@ -17,9 +17,9 @@ from torch import Tensor
 from expunge.accounting.certificate import Certificate, Provenance
 from expunge.accounting.reservations import Origin
 from expunge.errors import NoCertificate
-from expunge.unlearning.choice import Strategy
 from expunge.unlearning.job import Job, Outcome
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear.choice import Strategy
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Circumstances", "Fitted", "checksum", "fresh_lineage"]

@@ -11,7 +11,7 @@ from torch import nn
 
 from expunge.accounting.certificate import Certificate
 from expunge.losses import Declared, Squared
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
 
 if TYPE_CHECKING:

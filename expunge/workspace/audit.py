@@ -25,11 +25,11 @@ from expunge.core import release
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput, Refused
 from expunge.ledger import Model
-from expunge.unlearning.canaries import WorstDescent, accepted_extremes
-from expunge.unlearning.certified import Certified
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import Langevin
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.linear.canaries import WorstDescent, accepted_extremes
+from expunge.unlearning.linear.certified import Certified
+from expunge.unlearning.linear.langevin import Langevin
+from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.schemes import FullBatch
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import loaded

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear.linear_head import LinearHead
 
 __all__ = ["evaluation"]
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
-from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.files import save
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.files import save
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder

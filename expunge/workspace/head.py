@@ -10,8 +10,8 @@ from safetensors.torch import load
 
 from expunge.errors import InvalidInput
 from expunge.ledger import Entries, Model
-from expunge.unlearning import files
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear import files
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.folder import Folder
 
 __all__ = ["head_of", "loaded"]

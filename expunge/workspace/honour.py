@@ -12,7 +12,7 @@ from expunge.accounting.certificate import Certificate
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
 from expunge.ledger import Entries, Request
-from expunge.unlearning.files import save
+from expunge.unlearning.linear.files import save
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import head_of

@@ -8,7 +8,7 @@ from expunge.accounting.trade_offs import trade_offs
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.ledger import Entries, Model
 from expunge.report.page import page
-from expunge.unlearning.langevin import Langevin, setting_of
+from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.workspace.audit import last_audit
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import loaded

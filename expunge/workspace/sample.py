@@ -10,9 +10,9 @@ from safetensors.torch import save_file
 
 from expunge.core.whole_file import check_writable
 from expunge.errors import InvalidInput
-from expunge.unlearning.ensemble import engine_of, problem_of, sampled
 from expunge.unlearning.ids import rows_to_forget
-from expunge.unlearning.langevin import Langevin
+from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
+from expunge.unlearning.linear.langevin import Langevin
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import loaded
 

@@ -8,8 +8,8 @@ import pytest
 from expunge.accounting.certificate import Certificate, Provenance
 from expunge.accounting.verification import differences, file_differences
 from expunge.unlearning.issuing import certify
+from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.model_file import model_bytes, salted
-from expunge.unlearning.residual import Residual
 from tests.unlearning.problems import job_of, without
 
 REQUEST = {"forgotten": 1, "request": "r1", "declared": ("mine",)}

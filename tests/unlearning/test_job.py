@@ -5,7 +5,7 @@ import torch
 
 from expunge.errors import NoCertificate
 from expunge.losses import Softmax
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.linear.residual import Residual
 from tests.unlearning.problems import job_of, without
 
 

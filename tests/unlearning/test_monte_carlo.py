@@ -18,10 +18,10 @@ from expunge.core import release
 from expunge.core.projection import l2_ball
 from expunge.losses import Squared
 from expunge.sampling import pngd
-from expunge.unlearning import residual as residual_module
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import Langevin, NoiseFirst
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.linear import residual as residual_module
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.residual import Residual
 from tests.unlearning.monte_carlo import empirical_epsilon
 
 MODELS = 40_000

@@ -12,10 +12,10 @@ from expunge.audit.lower_bound import DECISIVE, models_needed
 from expunge.audit.sandwich import sandwich
 from expunge.errors import InvalidInput
 from expunge.losses import Softmax
-from expunge.unlearning.estimator import CertifiedClassifier
-from expunge.unlearning.langevin import Langevin
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.linear.estimator import CertifiedClassifier
+from expunge.unlearning.linear.langevin import Langevin
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.schemes import Cyclic
 from expunge.workspace.audit import AUDIT, LEAST, MODELS, audit, audited, laws_of
 from expunge.workspace.report import report

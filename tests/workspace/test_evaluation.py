@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from expunge.losses import Logistic, Softmax, Squared
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.evaluation import evaluation
 
 ROWS = np.array([[0.5], [0.5], [-0.5], [-0.5], [-0.5]])

@@ -7,7 +7,7 @@ import pytest
 from safetensors.torch import load_file
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.files import load
+from expunge.unlearning.linear.files import load
 from expunge.workspace import encoding
 from expunge.workspace import fit as module
 from expunge.workspace.fit import fit

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.files import load
+from expunge.unlearning.linear.files import load
 from expunge.workspace.folder import Folder
 from expunge.workspace.head import head_of, loaded
 from tests.workspace.tables_made import change_ledger, usual

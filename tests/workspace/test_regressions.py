@@ -70,7 +70,7 @@ def test_report_beside_a_forget_that_finishes_raises_no_false_alarm(tmp_path, mo
 
 def test_one_line_even_where_the_reason_has_several(tmp_path, monkeypatch):
     from expunge.errors import NoCertificate
-    from expunge.unlearning.certified import Certified
+    from expunge.unlearning.linear.certified import Certified
 
     def no(*_, **__):
         raise NoCertificate("first line\nsecond line")
@@ -90,7 +90,7 @@ def test_a_bad_output_is_found_before_the_work(tmp_path, monkeypatch):
 
 def test_the_names_of_the_new_secret_files_are_on_disk_before_the_commit(tmp_path, monkeypatch):
     """Otherwise a power cut after the commit could lose secret/<token>/estimator.json."""
-    from expunge.unlearning import files
+    from expunge.unlearning.linear import files
     from expunge.workspace import honour as module
 
     workspace, synced = usual(tmp_path), []
@@ -103,7 +103,7 @@ def test_the_names_of_the_new_secret_files_are_on_disk_before_the_commit(tmp_pat
 
 
 def test_fit_syncs_every_folder_it_fills(tmp_path, monkeypatch):
-    from expunge.unlearning import files
+    from expunge.unlearning.linear import files
     from expunge.workspace import fit as module
 
     synced = []
@@ -119,7 +119,7 @@ def test_fit_syncs_every_folder_it_fills(tmp_path, monkeypatch):
 def test_a_full_disk_leaves_the_request_pending_and_says_so(tmp_path, monkeypatch):
     from safetensors import SafetensorError
 
-    from expunge.unlearning import files
+    from expunge.unlearning.linear import files
 
     def full(*_):
         raise SafetensorError("No space left on device")

@@ -27,13 +27,13 @@ from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.linear.placebo import metered, nominal_cost, placebo, within_budget
+from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.networks.checks import last_linear, refuse_tied_head
 from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.flops import forward_flops
 from expunge.unlearning.networks.job import ROWS, NetworkJob, NetworkOutcome
 from expunge.unlearning.networks.weights import state_of
-from expunge.unlearning.placebo import metered, nominal_cost, placebo, within_budget
-from expunge.unlearning.residual import Residual
 
 __all__ = ["Head"]
 

@@ -14,8 +14,8 @@ from expunge.core.checks import (
     integer,
     optional,
 )
+from expunge.unlearning.linear.parameters import target_epsilon
 from expunge.unlearning.networks.retrain import RetrainNetwork
-from expunge.unlearning.parameters import target_epsilon
 
 __all__ = ["check_unlearner"]
 

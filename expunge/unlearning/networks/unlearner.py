@@ -29,10 +29,10 @@ from expunge.accounting.strategies import Strategy as Price
 from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
 from expunge.sampling.batches import keys_of
-from expunge.unlearning.choice import EXPOSED
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify
+from expunge.unlearning.linear.choice import EXPOSED
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
 from expunge.unlearning.networks.comparison import Comparison, compared

@@ -26,12 +26,12 @@ from torch import Tensor
 from expunge.accounting.strategies import WARM_PASSES
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
-from expunge.unlearning.choice import Strategy
 from expunge.unlearning.job import Job, Outcome
-from expunge.unlearning.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.choice import Strategy
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.retrain import Retrain
+from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.model_file import salted
-from expunge.unlearning.retrain import Retrain
-from expunge.unlearning.solver import solve
 
 __all__ = ["Meter", "Spent", "metered", "nominal_cost", "placebo", "within_budget"]
 

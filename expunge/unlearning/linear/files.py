@@ -30,13 +30,13 @@ from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.losses import Declared
 from expunge.sampling.batches import keys_of
-from expunge.unlearning.certified import STRATEGIES
-from expunge.unlearning.choice import Strategy
-from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.job import Job, Outcome
-from expunge.unlearning.langevin import Langevin
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear.certified import STRATEGIES
+from expunge.unlearning.linear.choice import Strategy
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.langevin import Langevin
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.schemes import SCHEMES
 

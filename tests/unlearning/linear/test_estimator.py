@@ -16,11 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import NoCertificate
-from expunge.unlearning import residual as residual_module
-from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.langevin import Langevin, NoiseFirst
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.linear import residual as residual_module
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
 from tests.unlearning.certificates import told
 from tests.unlearning.records import CERTIFYING, labelled, measured, state
 
@@ -454,7 +454,7 @@ def test_an_interruption_at_any_stage_leaves_everything_as_it_was(monkeypatch, s
     if stage == "strategy":
         monkeypatch.setattr(type(clf.fitted_.strategy), "forget", interrupted)
     else:
-        monkeypatch.setattr("expunge.unlearning.certified.certify", interrupted)
+        monkeypatch.setattr("expunge.unlearning.linear.certified.certify", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clf.forget([3, 4])
     assert state(clf) == before

@@ -10,15 +10,15 @@ import torch
 from expunge import CertifiedClassifier, CertifiedRegressor, Residual, Retrain
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
-from expunge.unlearning import solver
-from expunge.unlearning.networks.head import Head
-from expunge.unlearning.tolerances import (
+from expunge.unlearning.linear import solver
+from expunge.unlearning.linear.tolerances import (
     attainable,
     check_tolerance,
     least_tolerance,
     rounding_floor,
     solution_norm,
 )
+from expunge.unlearning.networks.head import Head
 from tests.unlearning.problems import job_of, without
 
 

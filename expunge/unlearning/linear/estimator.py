@@ -19,9 +19,9 @@ from sklearn.utils.validation import validate_data
 
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.certified import Certified, unchanged_on_failure
-from expunge.unlearning.choice import Strategy
 from expunge.unlearning.ids import frame_index
+from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
+from expunge.unlearning.linear.choice import Strategy
 
 __all__ = ["CertifiedClassifier", "CertifiedRegressor"]
 

@@ -25,9 +25,9 @@ from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.linear.solver import solve
+from expunge.unlearning.linear.tolerances import check_tolerance, solution_norm
 from expunge.unlearning.model_file import salted
-from expunge.unlearning.solver import solve
-from expunge.unlearning.tolerances import check_tolerance, solution_norm
 
 __all__ = ["Residual"]
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from expunge.losses import Logistic, Squared
-from expunge.unlearning.choice import cheapest, prices
-from expunge.unlearning.langevin import Langevin
-from expunge.unlearning.placebo import metered
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.linear.choice import cheapest, prices
+from expunge.unlearning.linear.langevin import Langevin
+from expunge.unlearning.linear.placebo import metered
+from expunge.unlearning.linear.residual import Residual
 from tests.unlearning.problems import job_of, without
 
 NAMES = {"residual", "langevin", "noise_first", "retrain"}

@@ -12,10 +12,10 @@ from expunge.accounting.strategies import WARM_PASSES, priced
 from expunge.accounting.strategies import Strategy as Price
 from expunge.errors import Refused
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import UNCOUNTED, Langevin, NoiseFirst, setting_of
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
-from expunge.unlearning.tolerances import attainable
+from expunge.unlearning.linear.langevin import UNCOUNTED, Langevin, NoiseFirst, setting_of
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
+from expunge.unlearning.linear.tolerances import attainable
 
 __all__ = ["COLD_PASSES", "WARM_PASSES", "Strategy", "cheapest", "prices"]
 

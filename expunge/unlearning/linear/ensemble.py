@@ -17,7 +17,7 @@ from expunge.sampling.ensembles import Ensemble, sample_ensemble
 from expunge.sampling.problem import Problem, Zero
 from expunge.sampling.ray_engine import Ray
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import Langevin, setting_of
+from expunge.unlearning.linear.langevin import Langevin, setting_of
 
 __all__ = ["engine_of", "problem_of", "sampled"]
 

@@ -10,9 +10,9 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, positive
 from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.tolerances import solution_norm
 from expunge.unlearning.model_file import salted
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.tolerances import solution_norm
 
 __all__ = ["Retrain"]
 

@@ -25,9 +25,9 @@ from expunge.losses.linear import LinearLoss
 from expunge.sampling import Problem, Zero, sample_ensemble
 from expunge.sampling.chain import Regime
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import Langevin, setting_of
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.solver import solve
+from expunge.unlearning.linear.langevin import Langevin, setting_of
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.solver import solve
 
 __all__ = ["WorstDescent", "accepted_extremes"]
 

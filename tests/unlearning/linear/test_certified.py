@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
 from expunge.errors import NoCertificate
-from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.files import load, save
-from expunge.unlearning.langevin import Langevin, NoiseFirst
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.files import load, save
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.residual import Residual
 from tests.unlearning.records import labelled, measured
 
 
@@ -205,7 +205,7 @@ def test_no_sound_strategy_says_what_would_help():
 
 
 def test_forget_raises_no_certificate_when_the_solver_fails(monkeypatch):
-    from expunge.unlearning import residual, solver
+    from expunge.unlearning.linear import residual, solver
 
     X, y = labelled(40)
     clf = CertifiedClassifier().fit(X, y)

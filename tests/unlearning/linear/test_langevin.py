@@ -10,8 +10,8 @@ from expunge.accounting.moduli import Run, moduli
 from expunge.errors import NoCertificate
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import gradient_rounding
-from expunge.unlearning import langevin as langevin_module
-from expunge.unlearning.langevin import Langevin, NoiseFirst, setting_of
+from expunge.unlearning.linear import langevin as langevin_module
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 from tests.unlearning.constants import contradicted, direction, even, falsified, worst_job
 from tests.unlearning.problems import job_of, without

@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from expunge.accounting.verification import differences
-from expunge.unlearning import files
-from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.files import load, save
-from expunge.unlearning.langevin import Langevin, NoiseFirst
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.linear import files
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.files import load, save
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.schemes import Cyclic, PoissonBatch
 from tests.unlearning.records import labelled, measured, state
 

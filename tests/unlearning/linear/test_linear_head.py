@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from expunge.losses import Logistic, Softmax, Squared
-from expunge.unlearning.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.linear_head import LinearHead
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.linear_head import LinearHead
 from tests.unlearning.records import labelled
 
 

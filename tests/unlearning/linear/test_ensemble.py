@@ -10,8 +10,8 @@ import torch
 
 from expunge.losses import Logistic
 from expunge.sampling.problem import Problem
-from expunge.unlearning.ensemble import engine_of, problem_of, sampled
-from expunge.unlearning.langevin import Langevin
+from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
+from expunge.unlearning.linear.langevin import Langevin
 from tests.unlearning.problems import job_of, without
 
 STRATEGY = Langevin(learn_steps=12, sigma=0.3)
@@ -26,7 +26,7 @@ def one_by_one(models):
         job = job_of(Logistic(l2=0.05), target=(8.0, 1e-2), seed=seed)
         run = STRATEGY.fit(job)
         after = without(job, GONE)
-        from expunge.unlearning.langevin import _Run
+        from expunge.unlearning.linear.langevin import _Run
 
         theta, _ = _Run.of(after, STRATEGY.scheme, run).noisy(after, run.theta, UNLEARN, 0.3)
         found.append(theta)

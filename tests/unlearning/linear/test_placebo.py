@@ -8,11 +8,18 @@ import torch
 from expunge.errors import NoCertificate
 from expunge.losses import Logistic
 from expunge.losses.objective import Objective
-from expunge.unlearning.estimator import CertifiedClassifier
-from expunge.unlearning.langevin import Langevin, NoiseFirst
-from expunge.unlearning.placebo import Meter, Spent, metered, nominal_cost, placebo, within_budget
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
+from expunge.unlearning.linear.estimator import CertifiedClassifier
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.placebo import (
+    Meter,
+    Spent,
+    metered,
+    nominal_cost,
+    placebo,
+    within_budget,
+)
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
 from tests.unlearning.problems import job_of, without
 from tests.unlearning.records import labelled
 

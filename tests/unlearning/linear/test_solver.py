@@ -13,8 +13,8 @@ from expunge.losses.logistic import Logistic
 from expunge.losses.objective import Objective
 from expunge.losses.softmax import Softmax
 from expunge.losses.squared import Squared
-from expunge.unlearning import solver
-from expunge.unlearning.solver import solve
+from expunge.unlearning.linear import solver
+from expunge.unlearning.linear.solver import solve
 
 FEATURES = 12
 LOSSES = [Logistic(1e-5), Softmax(4, 1e-5), Squared(1e-5)]

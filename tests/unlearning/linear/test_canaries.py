@@ -6,9 +6,9 @@ import pytest
 
 from expunge.accounting.bounds import shift
 from expunge.losses import Logistic, Softmax
-from expunge.unlearning.canaries import WorstDescent, accepted_extremes
-from expunge.unlearning.langevin import Langevin, setting_of
-from expunge.unlearning.residual import Residual
+from expunge.unlearning.linear.canaries import WorstDescent, accepted_extremes
+from expunge.unlearning.linear.langevin import Langevin, setting_of
+from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.schemes import FullBatch
 from tests.unlearning.problems import job_of
 

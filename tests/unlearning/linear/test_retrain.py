@@ -7,9 +7,9 @@ import torch
 from expunge.accounting.account import account
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses import objective as objective_module
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.model_file import SALT
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
 from tests.unlearning.constants import contradicted, direction, even, falsified, worst_job
 from tests.unlearning.problems import job_of, without
 

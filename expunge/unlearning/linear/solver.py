@@ -23,7 +23,7 @@ from torch import Tensor
 
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
-from expunge.unlearning.tolerances import rounding_floor, solution_norm
+from expunge.unlearning.linear.tolerances import rounding_floor, solution_norm
 
 __all__ = ["solve"]
 

@@ -11,10 +11,10 @@ from expunge.errors import NoCertificate
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses import objective as objective_module
 from expunge.losses.objective import Objective, gradient_rounding
-from expunge.unlearning import residual as residual_module
+from expunge.unlearning.linear import residual as residual_module
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.tolerances import solution_norm
 from expunge.unlearning.model_file import SALT, salted
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.tolerances import solution_norm
 from tests.unlearning.constants import contradicted, direction, falsified, worst_job
 from tests.unlearning.problems import job_of, without
 

@@ -29,20 +29,20 @@ from expunge.errors import NoCertificate, NotConverged
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
 from expunge.unlearning import model_file
-from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.fitted import Fitted, fresh_lineage
 from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import Job
-from expunge.unlearning.langevin import Langevin, NoiseFirst
-from expunge.unlearning.linear_head import LinearHead
-from expunge.unlearning.parameters import check_parameters, row_bound
-from expunge.unlearning.placebo import placebo
+from expunge.unlearning.linear.choice import EXPOSED, Strategy, cheapest, prices
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.unlearning.linear.parameters import check_parameters, row_bound
+from expunge.unlearning.linear.placebo import placebo
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.linear.retrain import Retrain
+from expunge.unlearning.linear.solver import solve
+from expunge.unlearning.linear.tolerances import attainable, least_tolerance
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
-from expunge.unlearning.residual import Residual
-from expunge.unlearning.retrain import Retrain
-from expunge.unlearning.solver import solve
-from expunge.unlearning.tolerances import attainable, least_tolerance
 
 __all__ = ["STRATEGIES", "Certified", "unchanged_on_failure"]
 
@@ -199,12 +199,12 @@ class Certified(BaseEstimator):
         return self.release().model_bytes
 
     def save(self, folder: str | Path) -> None:
-        """Write model, records and certificate into a folder (`expunge.unlearning.files`).
+        """Write model, records and certificate into a folder (`expunge.unlearning.linear.files`).
 
         Certificates issued from then on say that they rest on your word that this state is
         continued once.
         """
-        from expunge.unlearning import files
+        from expunge.unlearning.linear import files
 
         files.save(self, folder)  # pyright: ignore[reportArgumentType]
 

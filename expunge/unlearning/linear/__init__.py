@@ -1,0 +1,1 @@
+"""Linear models: scikit-learn's estimators and the strategies for convex losses."""
