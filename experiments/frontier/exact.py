@@ -17,8 +17,11 @@ from experiments.frontier.problem import Problem, summary
 from experiments.progress import shown
 from expunge import CertifiedClassifier
 from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.certificate import Certificate
 from expunge.unlearning.linear.choice import cheapest, prices
+from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.model_file import salted
+from expunge.unlearning.requests import honour
 
 __all__ = ["exact_cells", "plans"]
 
@@ -41,24 +44,25 @@ def exact_cells(
         for deletion in shown(deletions, title):
             forget = problem.divided(share, deletion).forget
             where = {"share": share, "deletion": deletion, "forget": forget, "ridge": ridge}
-            certificate, accuracy = request(problem, copied(yardstick), forget)
+            certificate, after = request(copy.deepcopy(yardstick.fitted_), forget)
             yield where | {
                 "strategy": "retrain",
                 "epsilon": None,
                 "certified": certificate.claim.epsilon,
-                **summary(np.array([accuracy]), noisy=False),
+                **summary(np.array([accuracy(problem, after)]), noisy=False),
             }
-            start = auto  # where the solver starts: any point will do (THEORY 5.1)
+            start = auto.fitted_  # where the solver starts: any point will do (THEORY 5.1)
             for epsilon in epsilons:
                 found = []
                 for run in range(runs):
-                    asked = with_target(auto, epsilon, seed + run, start)
-                    found.append(request(problem, asked, forget))
-                    start = asked
+                    certificate, start = request(
+                        with_target(auto.fitted_, epsilon, seed + run, start), forget
+                    )
+                    found.append((certificate, accuracy(problem, start)))
                 numbers = {
                     "epsilon": epsilon,
                     "certified": max(certificate.claim.epsilon for certificate, _ in found),
-                    **summary(np.array([accuracy for _, accuracy in found])),
+                    **summary(np.array([right for _, right in found])),
                 }
                 taken = found[0][0].strategy
                 yield where | {"strategy": "auto", "took": taken} | numbers
@@ -89,35 +93,31 @@ def fitted(
 
 
 def with_target(
-    estimator: CertifiedClassifier, epsilon: float, seed: int, start: CertifiedClassifier
-) -> CertifiedClassifier:
+    fitted: LinearFitted, epsilon: float, seed: int, start: LinearFitted
+) -> LinearFitted:
     """A copy that promises another epsilon at its next request, with its own noise.
 
     Args:
         start: Whose solution the solver starts from; one that honoured the same request before
             saves the solver its way, and nothing else, since the residual is checked anew.
     """
-    other = copied(estimator).set_params(epsilon=epsilon, random_state=seed)
-    job = replace(other.fitted_.job, target=EpsilonDelta(epsilon, other.delta), seed=seed)
-    if cheapest(job, max(1, job.private // 10)) != other.fitted_.strategy:
+    other = copy.deepcopy(fitted)  # forgetting erases rows
+    target = EpsilonDelta(epsilon, other.job.target.delta)
+    job = replace(other.job, target=target, seed=seed)
+    if cheapest(job, max(1, job.roster.private // 10)) != other.strategy:
         raise RuntimeError(f"auto takes another strategy at epsilon = {epsilon}: fit again")
-    outcome = replace(other.fitted_.outcome, secret=salted(start.fitted_.outcome.secret))
-    other._state = replace(other.fitted_, job=job, outcome=outcome, fingerprint=None)
-    return other
+    outcome = replace(other.outcome, secret=salted(start.outcome.secret))
+    return replace(other, job=job, outcome=outcome, fingerprint=None)
 
 
-def copied(estimator: CertifiedClassifier) -> CertifiedClassifier:
-    """A copy whose requests leave the original alone: forgetting zeroes rows in place."""
-    other, job = copy.copy(estimator), estimator.fitted_.job
-    job = replace(job, features=job.features.clone(), targets=job.targets.clone())
-    other._state = replace(other.fitted_, job=job, fingerprint=None)
-    return other
+def request(fitted: LinearFitted, forget: int) -> tuple[Certificate, LinearFitted]:
+    """The certificate of forgetting the first private records, and the state after it."""
+    after, certificate = honour(fitted, range(forget))
+    return certificate, after
 
 
-def request(problem: Problem, estimator: CertifiedClassifier, forget: int) -> tuple[Any, float]:
-    """The certificate of forgetting the first private records, and the accuracy after it."""
-    certificate = estimator.forget(range(forget))
-    return certificate, float((estimator.predict(problem.test) == problem.test_labels).mean())
+def accuracy(problem: Problem, fitted: LinearFitted) -> float:
+    return float((fitted.head.predict(problem.test) == problem.test_labels).mean())
 
 
 def plans(problem: Problem, share: float, epsilon: float, ridge: float) -> dict[str, Any]:

@@ -15,13 +15,15 @@ from experiments.datasets import load, load_pair
 from experiments.networks.settings import Settings
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.core.rows import public_row_norm
+from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.comparison import correct
 from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.head import Head
-from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training
 from expunge.unlearning.networks.weights import load_into, state_of
+from expunge.unlearning.roster import Roster
 
 __all__ = [
     "MLP",
@@ -142,8 +144,8 @@ def on_embedding(job: NetworkJob) -> NetworkJob:
 
 def without(job: NetworkJob, share: float) -> NetworkJob:
     """After the deletion of the first records, which are random ones."""
-    keep = torch.arange(job.private) >= round(share * job.private)
-    return replace(job, keep=keep, left=(~keep).long())
+    public = job.roster.public
+    return job.without(range(public, public + round(share * job.roster.private)))
 
 
 def accuracy(job: NetworkJob, state: dict[str, Tensor], records: Records) -> float:
@@ -153,15 +155,13 @@ def accuracy(job: NetworkJob, state: dict[str, Tensor], records: Records) -> flo
 def _job(
     module: nn.Module, private: Records, public: Records | None, settings: Settings, seed: int
 ) -> NetworkJob:
-    rows = len(private[0])
+    rows, others = len(private[0]), 0 if public is None else len(public[0])
     return NetworkJob(
         module=module,
         loss=cross_entropy,
         inputs=private[0],
         targets=private[1],
-        keep=torch.ones(rows, dtype=torch.bool),
-        left=torch.zeros(rows, dtype=torch.int64),
-        keys=torch.arange(rows),
+        roster=Roster.of(id_rows(None, rows, others), others),
         public_inputs=None if public is None else public[0],
         public_targets=None if public is None else public[1],
         target=EpsilonDelta(settings.epsilon, settings.delta),

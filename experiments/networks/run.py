@@ -47,10 +47,11 @@ from expunge.unlearning.networks.clipped import Clipped
 from expunge.unlearning.networks.comparison import correct
 from expunge.unlearning.networks.finetune import HeadFinetune
 from expunge.unlearning.networks.head import Head
-from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome, NetworkStrategy
 from expunge.unlearning.networks.langevin import NetworkLangevin
+from expunge.unlearning.networks.network_job import NetworkJob, NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training, training_cost
+from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import Cyclic
 
 __all__ = ["CLIPPINGS", "best", "chosen_head", "run"]
@@ -144,9 +145,8 @@ def _cross_validated(settings: Settings, pair: str, full: Training) -> Iterator[
         job = on_embedding(job_of(found, settings, 0, full, beside=beside))
         head, right = head_of(found, job, l2), 0
         for fifth in order.tensor_split(5):
-            keep = torch.ones(len(inputs), dtype=torch.bool)
-            keep[fifth] = False
-            state = head.fit(replace(job, keep=keep)).state
+            others = job.without((job.roster.public + fifth).tolist())
+            state = head.fit(others).state
             right += int(correct(job, state, (inputs[fifth], targets[fifth])).sum())
         yield {"pair": pair, "beside": beside, "l2": l2, "accuracy": right / len(inputs),
                "records": len(inputs)}  # fmt: skip
@@ -270,7 +270,7 @@ class _Table:
                 "accuracy": scored, "epsilon": 0.0}  # fmt: skip
 
     def certified(
-        self, name: str, strategy: NetworkStrategy, before: NetworkOutcome
+        self, name: str, strategy: NetworkStrategy, before: Outcome
     ) -> Iterator[dict[str, Any]]:
         """The strategy's own network and its placebo."""
         outcome = strategy.forget(self.after, before)

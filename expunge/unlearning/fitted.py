@@ -1,57 +1,91 @@
-"""What a fitted estimator knows, fixed when it was made.
+"""What a fitted model knows, fixed when it was made; public as `fitted_`.
 
-A request reads this record and replaces it as a whole. Nothing that a certificate rests on is read
-from an estimator's parameters after `fit`: they may change, this does not.
+A request reads this record and replaces it as a whole (`requests.honour`). Nothing that a
+certificate rests on is read from an estimator's parameters after `fit`: they may change, this does
+not.
 """
 
 import secrets
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from expunge.accounting.certificate import Certificate, Provenance
 from expunge.accounting.reservations import Origin
 from expunge.errors import NoCertificate
-from expunge.unlearning.job import Job, Outcome
-from expunge.unlearning.linear.choice import Strategy
-from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.unlearning.job import Job
+from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.secrecy import Secret
 
-__all__ = ["Circumstances", "Fitted", "checksum", "fresh_lineage"]
+__all__ = ["Fitted", "fresh_lineage"]
 
 
-class Circumstances:
-    """What certificates say of the fit that they belong to; linear models and networks alike."""
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Fitted(Secret):
+    """The state of a fitted model: a request reads it and replaces it as a whole.
 
-    job: Any
+    Args:
+        rows: Where the values of the records lie; a request erases them there.
+        strategy: As it was at fit.
+        released: Models of this fit are handed out.
+        released_before: So was a model of an earlier fit, and nothing accounts for it.
+        lineage: A random name of the fit, the same after every request.
+        copied: This state was saved, loaded or copied, so that another one may exist.
+        certificate: Of the last request.
+        issued: Hashes of the certificates since fit, in order.
+        fingerprint: A checksum of all that is stored, taken at fit and at every request and
+            carried by copies; never published.
+    """
+
+    job: Job
+    rows: RowStore
     strategy: Any
-    outcome: Any
+    outcome: Outcome
     released: bool
     released_before: bool
-    copied: bool
-    certificate: Certificate | None
-    labels: Origin | None = None
+    lineage: str
+    copied: bool = False
+    certificate: Certificate | None = None
+    issued: tuple[str, ...] = ()
+    fingerprint: bytes | None = None
 
-    @property
-    def strategy_name(self) -> str:
-        return self.strategy.name
+    def __post_init__(self) -> None:
+        if self.fingerprint is None:
+            object.__setattr__(self, "fingerprint", self._digest())
 
-    @property
-    def delta(self) -> float:
-        return self.job.target.delta
+    def after(self, job: Job, outcome: Outcome) -> Self:
+        """The state that a request leads to, before its certificate is there."""
+        return replace(self, job=job, outcome=outcome.laid_out())
 
-    @property
-    def budget(self) -> float:
-        return self.job.target.level
+    def certified(self, certificate: Certificate) -> Self:
+        """The state once its certificate is issued, with a fingerprint of its own."""
+        issued = (*self.issued, certificate.sha256)
+        return replace(self, certificate=certificate, issued=issued, fingerprint=None)
 
-    @property
-    def records(self) -> int:
-        return self.job.public + self.job.private
+    def check_unchanged(self) -> None:
+        """Check that this is the last state, and that the stored values are those it was made with.
+
+        Raises:
+            NoCertificate: a later request has erased records, or the stored values have changed.
+        """
+        if self.rows.erasures != self.job.roster.request:
+            raise NoCertificate(
+                "a later request has erased records of this state; go on from the state after it"
+            )
+        if self._digest() != self.fingerprint:
+            raise NoCertificate("the stored records changed since fit; fit again")
+
+    def _digest(self) -> bytes:
+        """A checksum of records, model and secret state, to notice accidental changes."""
+        roster, outcome = self.job.roster, self.outcome
+        named = (outcome.state, outcome.secret)
+        kept = (values[name] for values in named for name in sorted(values))
+        return _checksum((*self.job.stored(), roster.left, roster.keys, *kept))
 
     @property
     def covered(self) -> bool:
@@ -66,73 +100,27 @@ class Circumstances:
     def provenance(self) -> Provenance:
         return Provenance(
             noise="operating system" if self.job.seed is None else "seeded",
-            labels=self.labels,
+            labels=self.label_origin,
             state="copied" if self.copied else "sole",
         )
 
-
-@dataclass(frozen=True, repr=False)
-class Fitted(Circumstances, Secret):
-    """The state of a fitted estimator.
-
-    Args:
-        ids: Row of each private id.
-        classes: Labels of a classifier, sorted; None for a regression.
-        released: Models of this fit are handed out.
-        released_before: So was a model of an earlier fit, and nothing accounts for it.
-        labels: Where the label set came from.
-        lineage: A random name of the fit, the same after every request.
-        copied: This state was saved, loaded or copied, so that another one may exist.
-        certificate: Of the last request.
-        fingerprint: A checksum of all that is stored, taken at fit and at every request and
-            carried by copies; never published.
-    """
-
-    job: Job
-    strategy: Strategy
-    outcome: Outcome
-    ids: Mapping[Any, int]
-    classes: np.ndarray | None
-    released: bool
-    released_before: bool
-    lineage: str
-    labels: Origin | None = None
-    copied: bool = False
-    certificate: Certificate | None = None
-    fingerprint: bytes | None = None
-
-    def __post_init__(self) -> None:
-        if self.fingerprint is None:
-            object.__setattr__(self, "fingerprint", self._digest())
-
-    def after(self, job: Job, outcome: Outcome, certificate: Certificate) -> "Fitted":
-        """The state once a request has been honoured, with a fingerprint of its own."""
-        return replace(self, job=job, outcome=outcome, certificate=certificate, fingerprint=None)
-
-    def check_unchanged(self) -> None:
-        """Check that the stored rows are those that this state was made with.
-
-        Raises:
-            NoCertificate: the stored rows are not those that this was made with.
-        """
-        if self._digest() != self.fingerprint:
-            raise NoCertificate("the stored records changed since fit; fit again")
-
-    def _digest(self) -> bytes:
-        """A checksum of records, model and secret state, to notice accidental changes."""
-        job, outcome = self.job, self.outcome
-        records = (job.features, job.targets, job.keep, job.left, job.keys)
-        points = (point for point in (job.start, job.center) if point is not None)
-        secret = (outcome.secret[name] for name in sorted(outcome.secret))
-        return checksum((*records, *points, outcome.theta, *secret))
+    @property
+    def label_origin(self) -> Origin | None:
+        """Where the label set came from; None where there is none, or the module fixes it."""
+        return None
 
     @property
-    def head(self) -> LinearHead:
-        """What predictions need."""
-        return LinearHead(self.outcome.theta, self.job.loss, self.classes)
+    def remarks(self) -> tuple[str, ...]:
+        """Lines for the certificate about what is the caller's."""
+        raise NotImplementedError
+
+    @property
+    def model_bytes(self) -> bytes:
+        """The model's file; certificates name its hash."""
+        raise NotImplementedError
 
 
-def checksum(tensors: Iterable[Tensor]) -> bytes:
+def _checksum(tensors: Iterable[Tensor]) -> bytes:
     """CRC-32 of the bytes of these tensors."""
     value = 0
     for tensor in tensors:

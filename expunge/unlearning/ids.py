@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-__all__ = ["RowNumbers", "check_request", "frame_index", "id_rows", "rows_to_forget"]
+__all__ = ["RowNumbers", "as_list", "check_request", "frame_index", "id_rows"]
 
 
 def frame_index(features: Any) -> Any:
@@ -48,7 +48,7 @@ def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
     """
     if ids is None:
         return RowNumbers(count, offset)
-    listed = _listed(ids)
+    listed = as_list(ids)
     if len(listed) != count:
         raise ValueError(f"ids: {len(listed)} ids for {count} private records")
     rows: dict[Any, int] = {}
@@ -59,32 +59,7 @@ def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
     return rows
 
 
-def rows_to_forget(ids: Any, known: Mapping[Any, int], keep: Tensor) -> list[int]:
-    """Rows of these ids.
-
-    Raises:
-        ValueError: naming an id that is unknown, public, repeated or already forgotten.
-    """
-    listed = _listed(ids)
-    if not listed:
-        raise ValueError("forget: no ids given")
-    if all(isinstance(one, bool) for one in listed) and not any(
-        isinstance(one, bool) for one in known
-    ):
-        raise ValueError("forget: give ids, not a mask of booleans")
-    seen: set[Any] = set()
-    for one in listed:
-        if one in seen:
-            raise ValueError(f"forget: id {one!r} is given twice")
-        if one not in known:
-            raise ValueError(f"forget: unknown id {one!r}; only private records can be deleted")
-        if not keep[known[one]]:
-            raise ValueError(f"forget: id {one!r} is already forgotten")
-        seen.add(one)
-    return [known[one] for one in listed]
-
-
-def _listed(ids: Any) -> list[Any]:
+def as_list(ids: Any) -> list[Any]:
     """The ids as plain Python values; a collection of them, or a single one, is given."""
     if isinstance(ids, np.ndarray | Tensor) or hasattr(ids, "to_numpy"):
         return np.asarray(ids).ravel().tolist()

@@ -17,7 +17,6 @@ from torch import Tensor
 
 __all__ = [
     "SALT",
-    "Salted",
     "file_bytes",
     "fresh_salt",
     "model_bytes",
@@ -47,25 +46,6 @@ def salt_in(content: bytes) -> str | None:
     """The salt in a model's file."""
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     return header.get("__metadata__", {}).get(SALT)
-
-
-class Salted:
-    """An outcome; the file of its model holds a salt if the model carries no noise.
-
-    Whoever makes the outcome gives the salt (`salted`): making a record draws nothing.
-    """
-
-    noise_free: bool
-    secret: dict[str, Tensor]
-
-    def __post_init__(self) -> None:
-        if self.noise_free and SALT not in self.secret:
-            raise ValueError("a model without noise, and no salt for its file")
-
-    @property
-    def salt(self) -> str | None:
-        """The salt of the model's file; None for a model that carries noise."""
-        return salt_of(self.secret) if self.noise_free else None
 
 
 def file_bytes(tensors: dict[str, Tensor], salt: str | None = None) -> bytes:

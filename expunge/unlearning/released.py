@@ -15,7 +15,7 @@ from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
 
 if TYPE_CHECKING:
-    from expunge.unlearning.fitted import Fitted
+    from expunge.unlearning.linear.linear_fitted import LinearFitted
 
 __all__ = ["PICKLED", "RELEASED_ONLY", "Released", "ReleasedNetwork"]
 
@@ -57,7 +57,7 @@ class Released:
     salt: str | None
 
     @classmethod
-    def of(cls, fitted: "Fitted") -> "Released":
+    def of(cls, fitted: "LinearFitted") -> "Released":
         head = fitted.head
         loss = head.loss
         if isinstance(loss, Declared):  # a function of the user's; predictions need none

@@ -10,7 +10,7 @@ The last two mask what is forgotten and use the fixed normaliser (THEORY 2.5, 2.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -18,12 +18,13 @@ from torch import Tensor
 from expunge.accounting.history import History, Normaliser, Phase, Poisson
 from expunge.core.checks import check_fields, count, flag, integer, share
 from expunge.errors import NoCertificate
-from expunge.losses.objective import Objective
 from expunge.sampling.batches import cyclic_partition, poisson_draw
 from expunge.unlearning.job import Job
+from expunge.unlearning.roster import Roster
 
 __all__ = [
     "SCHEMES",
+    "Batch",
     "Cyclic",
     "FullBatch",
     "PoissonBatch",
@@ -35,6 +36,13 @@ __all__ = [
 ]
 
 
+class Batch(NamedTuple):
+    """The records that a step sees, and what their summed gradients are divided by."""
+
+    members: Tensor  # (records,) booleans
+    divisor: float
+
+
 class Scheme(Protocol):
     @property
     def normaliser(self) -> Normaliser: ...
@@ -44,8 +52,8 @@ class Scheme(Protocol):
         """The most that a step's summed weights can be."""
         ...
 
-    def objective(self, job: Job, step: int, index: int) -> Objective:
-        """What the gradient of this step is of.
+    def batch(self, roster: Roster, step: int, index: int) -> Batch:
+        """The records of one step.
 
         Args:
             step: Counted from the beginning of learning.
@@ -53,13 +61,13 @@ class Scheme(Protocol):
         """
         ...
 
-    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
+    def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
         """The phase with what has been deleted since, by counts."""
         ...
 
 
 def since_deleted(
-    job: Job, scheme: Scheme, history: History | None, rounds: Sequence[int]
+    roster: Roster, scheme: Scheme, history: History | None, rounds: Sequence[int]
 ) -> tuple[Phase, ...]:
     """The phases so far, each with what has been deleted from it by now.
 
@@ -68,26 +76,12 @@ def since_deleted(
     assert history is not None
     phases, first_step = [], 0
     for phase, request in zip(history.phases, rounds, strict=True):
-        present = (job.left == 0) | (job.left > request)
-        phases.append(scheme.record(phase, job, present, first_step))
+        phases.append(scheme.record(phase, roster, roster.present_after(request), first_step))
         first_step += phase.steps
     return tuple(phases)
 
 
-class Counted(Protocol):
-    """What a capacity needs to know of a job."""
-
-    @property
-    def adaptive_requests(self) -> bool: ...
-
-    @property
-    def public(self) -> int: ...
-
-    @property
-    def private(self) -> int: ...
-
-
-def whole_capacity(job: Counted, scheme: Scheme, capacity: int) -> int | None:
+def whole_capacity(job: Job, scheme: Scheme, capacity: int) -> int | None:
     """What every phase counts where requests may depend on models; None elsewhere.
 
     Raises:
@@ -97,7 +91,7 @@ def whole_capacity(job: Counted, scheme: Scheme, capacity: int) -> int | None:
         return None
     if not isinstance(scheme, FullBatch):
         raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
-    return min(capacity, job.private + job.public - 1)
+    return min(capacity, job.roster.records - 1)
 
 
 def check_within(capacity: int | None, forgotten: int) -> None:
@@ -134,13 +128,13 @@ class FullBatch:
     def load(self) -> float:
         return 1.0
 
-    def objective(self, job: Job, step: int, index: int) -> Objective:
-        divisor = job.public + job.private if self.fixed else None
-        return replace(job.objective, divisor=divisor)
+    def batch(self, roster: Roster, step: int, index: int) -> Batch:
+        return Batch(roster.present, roster.records if self.fixed else roster.retained)
 
-    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
+    def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
         there = int(present.sum())
-        return replace(phase, samples=there, forgotten=there - int((present & job.keep).sum()))
+        left = int((present & roster.present).sum())
+        return replace(phase, samples=there, forgotten=there - left)
 
 
 @dataclass(frozen=True)
@@ -166,14 +160,14 @@ class Cyclic:
     def load(self) -> float:
         return 1.0
 
-    def objective(self, job: Job, step: int, index: int) -> Objective:
-        batch, sizes = self._partition(job)
+    def batch(self, roster: Roster, step: int, index: int) -> Batch:
+        batch, sizes = self._partition(roster)
         chosen = index % self.batches
-        return replace(job.objective, keep=job.keep & (batch == chosen), divisor=sizes[chosen])
+        return Batch(roster.present & (batch == chosen), sizes[chosen])
 
-    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
-        batch, sizes = self._partition(job)
-        gone = torch.bincount(batch[present & ~job.keep], minlength=self.batches)
+    def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
+        batch, sizes = self._partition(roster)
+        gone = torch.bincount(batch[present & ~roster.present], minlength=self.batches)
         return replace(
             phase,
             samples=int(present.sum()),
@@ -182,9 +176,9 @@ class Cyclic:
             batch_size=sizes,
         )
 
-    def _partition(self, job: Job) -> tuple[Tensor, tuple[int, ...]]:
+    def _partition(self, roster: Roster) -> tuple[Tensor, tuple[int, ...]]:
         """Batches of the original records, and their sizes; an empty batch is divided by 1."""
-        batch = cyclic_partition(job.keys, self.batches, self.seed)
+        batch = cyclic_partition(roster.keys, self.batches, self.seed)
         sizes = torch.bincount(batch, minlength=self.batches).clamp_min(1)
         return batch, tuple(sizes.tolist())
 
@@ -212,20 +206,20 @@ class PoissonBatch:
     def load(self) -> float:
         return 1 / self.rate
 
-    def objective(self, job: Job, step: int, index: int) -> Objective:
-        drawn = poisson_draw(job.keys, self.rate, self.seed, step)
-        return replace(job.objective, keep=job.keep & drawn, divisor=self.rate * len(job.keys))
+    def batch(self, roster: Roster, step: int, index: int) -> Batch:
+        drawn = poisson_draw(roster.keys, self.rate, self.seed, step)
+        return Batch(roster.present & drawn, self.rate * roster.records)
 
-    def record(self, phase: Phase, job: Job, present: Tensor, first_step: int) -> Phase:
-        counts = []
+    def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
+        still, counts = roster.present, []
         for step in range(first_step, first_step + phase.steps):
-            drawn = present & poisson_draw(job.keys, self.rate, self.seed, step)
-            counts.append((int((drawn & job.keep).sum()), int((drawn & ~job.keep).sum())))
+            drawn = present & poisson_draw(roster.keys, self.rate, self.seed, step)
+            counts.append((int((drawn & still).sum()), int((drawn & ~still).sum())))
         there = int(present.sum())
         return replace(
             phase,
             samples=there,
-            forgotten=there - int((present & job.keep).sum()),
+            forgotten=there - int((present & still).sum()),
             poisson=Poisson(self.rate, tuple(counts)),
         )
 
@@ -236,7 +230,7 @@ def scheme_record(name: str, value: Any) -> Scheme:
     Raises:
         ValueError: it has not.
     """
-    verbs = ("normaliser", "load", "objective", "record")
+    verbs = ("normaliser", "load", "batch", "record")
     if isinstance(value, type) or not all(hasattr(value, verb) for verb in verbs):
         raise ValueError(f"{name}: must be FullBatch(), Cyclic(batches) or PoissonBatch(rate)")
     return value

@@ -25,10 +25,10 @@ from expunge.core import release
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput, Refused
 from expunge.ledger import Model
-from expunge.unlearning.job import Job
 from expunge.unlearning.linear.canaries import WorstDescent, accepted_extremes
 from expunge.unlearning.linear.certified import Certified
 from expunge.unlearning.linear.langevin import Langevin
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.schemes import FullBatch
 from expunge.workspace.folder import Folder
@@ -103,7 +103,7 @@ def audited(
 
 
 def laws_of(
-    job: Job, strategy: Any, *, models: int, seed: int | None = None, noise: float = 1.0
+    job: LinearJob, strategy: Any, *, models: int, seed: int | None = None, noise: float = 1.0
 ) -> Laws:
     """Draw models from both laws of a deletion, unlearned and retrained.
 
@@ -125,22 +125,21 @@ def laws_of(
     raise InvalidInput("strategy", f"{strategy.name} has no noisy law to audit")
 
 
-def _canary_rows(job: Job) -> Tensor:
+def _canary_rows(job: LinearJob) -> Tensor:
     """A tenth of the private records that are still there: what `langevin` provides for."""
-    private = (job.keep & (torch.arange(len(job.keep)) >= job.public)).nonzero()[:, 0]
+    public = job.roster.public
+    private = public + job.roster.present[public:].nonzero()[:, 0]
     if not len(private):
         raise InvalidInput("audit", "no private record is left to forget")
     return private[: max(1, math.ceil(len(private) / 10))]
 
 
 def _residual_laws(
-    job: Job, strategy: Residual, models: int, seed: int | None, noise: float
+    job: LinearJob, strategy: Residual, models: int, seed: int | None, noise: float
 ) -> Laws:
     rows = _canary_rows(job)
     before = strategy.fit(job).theta
-    keep = job.keep.clone()
-    keep[rows] = False
-    after = replace(job, keep=keep)
+    after = job.without(rows.tolist())
     ends = accepted_extremes(after, strategy)
     noise_std, grid = strategy.noise(job)
     assumptions, history = strategy.record(after, noise_std, grid)
@@ -174,7 +173,7 @@ def _residual_laws(
     )
 
 
-def worst_descent(job: Job, strategy: Langevin) -> tuple[WorstDescent, int]:
+def worst_descent(job: LinearJob, strategy: Langevin) -> tuple[WorstDescent, int]:
     """What `langevin` is audited on, and the steps that it would take to honour the request.
 
     Raises:
@@ -182,7 +181,7 @@ def worst_descent(job: Job, strategy: Langevin) -> tuple[WorstDescent, int]:
     """
     if not isinstance(strategy.scheme, FullBatch):
         raise InvalidInput("scheme", "only full batches can be audited")
-    one_in = max(2, -(-int(job.keep.sum()) // len(_canary_rows(job))))
+    one_in = max(2, -(-job.roster.retained // len(_canary_rows(job))))
     worst = WorstDescent.of(job, strategy, one_in=one_in)
     try:
         return worst, smallest_unlearn_steps(worst.setting, job.target, sigma=worst.sigma)
@@ -190,7 +189,7 @@ def worst_descent(job: Job, strategy: Langevin) -> tuple[WorstDescent, int]:
         raise InvalidInput("audit", str(error)) from error
 
 
-def _descent_laws(job: Job, strategy: Langevin, models: int, seed: int, noise: float) -> Laws:
+def _descent_laws(job: LinearJob, strategy: Langevin, models: int, seed: int, noise: float) -> Laws:
     worst, steps = worst_descent(job, strategy)
     certified = worst.certified(steps)
     both: tuple[Any, ...] = ("unlearned", "retrained")
@@ -209,7 +208,7 @@ def _descent_laws(job: Job, strategy: Langevin, models: int, seed: int, noise: f
     )
 
 
-def descent_control(job: Job, strategy: Langevin, *, models: int, seed: int) -> Control:
+def descent_control(job: LinearJob, strategy: Langevin, *, models: int, seed: int) -> Control:
     """The largest request that could be honoured, half of the records at most, is ignored.
 
     Where the observer saw the learned model too, unlearning buys nothing that could be skipped:

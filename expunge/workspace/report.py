@@ -33,7 +33,9 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     options, text = Options.of(entries.setting("options")), entries.certificate_of(model)
     certificate = None if text is None else json.loads(text)
     forget = max(1, records["forgotten"])
-    prices = [vars(price) for price in estimator.plan(min(forget, estimator.fitted_.job.private))]
+    prices = [
+        vars(price) for price in estimator.plan(min(forget, estimator.fitted_.job.roster.private))
+    ]
     taken = None if certificate is None else certificate["strategy"]
     return {
         "title": f"{folder.path.resolve().name}: what was forgotten, and how surely",
@@ -78,7 +80,7 @@ def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:
     """Curves for noisy descent on these records; None where it has no constants."""
     job = estimator.fitted_.job
     try:
-        setting = setting_of(job, Langevin().learn_steps, min(forget, job.private - 1))
+        setting = setting_of(job, Langevin().learn_steps, min(forget, job.roster.private - 1))
     except ValueError:
         return None
     steps = max(1, setting.learn_steps // 10)
@@ -87,5 +89,9 @@ def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:
         job.target,
         unlearn_steps=steps,
         sigma=2.0,
-        public_counts=(0, max(job.public, job.private), 10 * max(job.public, job.private)),
+        public_counts=(
+            0,
+            max(job.roster.public, job.roster.private),
+            10 * max(job.roster.public, job.roster.private),
+        ),
     )

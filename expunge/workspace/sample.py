@@ -10,7 +10,6 @@ from safetensors.torch import save_file
 
 from expunge.core.whole_file import check_writable
 from expunge.errors import InvalidInput
-from expunge.unlearning.ids import rows_to_forget
 from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.workspace.folder import Folder
@@ -60,11 +59,11 @@ def sample(
     if not shards:
         check_writable(output)
     folder = Folder.opened(workspace)
-    job, ids = folder.steady(lambda _, model: _job_and_ids(folder, model))
+    job = folder.steady(lambda _, model: loaded(folder, model).fitted_.job)
     folder.ledger.close()
     try:
         strategy = Langevin(sampling.learn_steps, sampling.sigma)
-        rows = rows_to_forget(list(forget), ids, job.keep) if forget else []
+        rows = job.roster.rows_of(list(forget)) if forget else []
         if not rows and sampling.regime != "learned":
             raise ValueError("ids: name the records that are forgotten")
         ensemble = sampled(
@@ -92,8 +91,3 @@ def sample(
         "sigma": strategy.chosen_sigma(job),
         "shape": list(job.objective.shape),
     }
-
-
-def _job_and_ids(folder: Folder, model: Any) -> tuple[Any, Any]:
-    estimator = loaded(folder, model)
-    return estimator.fitted_.job, estimator.fitted_.ids

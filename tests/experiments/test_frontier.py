@@ -1,5 +1,6 @@
 """The frontier: stacked chains against the library, honest cells, and what the table claims."""
 
+import copy
 import json
 import math
 from pathlib import Path
@@ -10,7 +11,7 @@ import torch
 
 from experiments.datasets.mnist import embedded
 from experiments.frontier.descent import Cell, Descent, langevin_cell
-from experiments.frontier.exact import copied, fitted, request, with_target
+from experiments.frontier.exact import accuracy, fitted, request, with_target
 from experiments.frontier.problem import Division, Problem, summary
 from experiments.frontier.report import (
     all_table,
@@ -123,14 +124,14 @@ def test_a_request_to_a_copy_leaves_the_fitted_estimator_alone(problem):
     before = estimator.fitted_.job.features.clone(), estimator.fitted_.outcome.theta.clone()
     models = []
     for epsilon, seed in ((0.1, 0), (1.0, 0), (1.0, 1)):
-        asked = with_target(estimator, epsilon, seed, estimator)
-        certificate, accuracy = request(problem, asked, 20)
+        asked = with_target(estimator.fitted_, epsilon, seed, estimator.fitted_)
+        certificate, after = request(asked, 20)
         assert certificate.claim.epsilon <= epsilon
         assert certificate.claim.delta == problem.delta
-        assert 0 <= accuracy <= 1
-        models.append(asked.fitted_.outcome.theta)
+        assert 0 <= accuracy(problem, after) <= 1
+        models.append(after.outcome.theta)
     assert not torch.equal(models[1], models[2])
-    request(problem, copied(estimator), 20)
+    request(copy.deepcopy(estimator.fitted_), 20)
     assert torch.equal(estimator.fitted_.job.features, before[0])
     assert torch.equal(estimator.fitted_.outcome.theta, before[1])
 

@@ -175,7 +175,7 @@ def test_public_numbers_alone_prepare_the_inputs_and_bound_the_rows():
     assert found.public[0].mean(0).abs().max() < 1e-5
     assert found.private[0].mean(0).abs().max() > 1e-3
     jobs = [job_of(found, settings, 0, full, beside=beside) for beside in (False, True)]
-    assert [job.public for job in jobs] == [0, len(found.public[0])]
+    assert [job.roster.public for job in jobs] == [0, len(found.public[0])]
     assert head_of(found, jobs[0], 1e-4) == head_of(found, jobs[1], 1e-4)
 
 

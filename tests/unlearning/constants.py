@@ -75,7 +75,7 @@ def falsified(assumptions):
 
 def _measured(job, theta):
     """Of the records present at theta: the longest gradient, extreme curvatures, the ridge."""
-    rows, targets = job.features[job.keep].double(), job.targets[job.keep]
+    rows, targets = job.features[job.roster.present].double(), job.targets[job.roster.present]
     residuals = job.loss.residual(rows @ theta.T, targets)
     product = job.objective.hessian_product(theta)
     units = torch.eye(theta.numel(), dtype=torch.float64).reshape(-1, *theta.shape)

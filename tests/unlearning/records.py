@@ -30,7 +30,7 @@ def state(estimator):
         tuple((name, value.numpy().tobytes()) for name, value in outcome.secret.items()),
         job.features.numpy().tobytes(),
         job.targets.numpy().tobytes(),
-        job.keep.numpy().tobytes(),
+        job.roster.present.numpy().tobytes(),
         estimator.history_,
         None if estimator.certificate_ is None else estimator.certificate_.canonical(),
     )

@@ -156,9 +156,7 @@ def test_the_frozen_state_cannot_be_assigned_to():
 HARM = {
     "features": lambda fitted: fitted.job.features[40, 0].add_(1),
     "targets": lambda fitted: fitted.job.targets[40].add_(1),
-    "keep": lambda fitted: fitted.job.keep[40].logical_not_(),
-    "left": lambda fitted: fitted.job.left[40].add_(1),
-    "keys": lambda fitted: fitted.job.keys[40].add_(1),
+    "keys": lambda fitted: fitted.job.roster.keys[40].add_(1),
     "start": lambda fitted: fitted.job.start.add_(1),
     "theta": lambda fitted: fitted.outcome.theta.add_(1),
     "secret": lambda fitted: fitted.outcome.secret["theta"].add_(1),
@@ -194,7 +192,7 @@ def test_records_that_a_shallow_copy_forgot_are_missed_by_the_other():
     other = copy.copy(one)
     one.forget(range(10))
     copy.copy(other)
-    with pytest.raises(NoCertificate, match="the stored records changed"):
+    with pytest.raises(NoCertificate, match="a later request has erased records"):
         other.forget(30)
 
 

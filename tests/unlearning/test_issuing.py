@@ -1,62 +1,55 @@
 """What a certificate says of the model file."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
-from expunge.accounting.certificate import Certificate, Provenance
 from expunge.accounting.verification import differences, file_differences
 from expunge.unlearning.issuing import certify
+from expunge.unlearning.linear.linear_fitted import PREPROCESSING, LinearFitted
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.model_file import model_bytes, salted
+from expunge.unlearning.row_store import RowStore
 from tests.unlearning.problems import job_of, without
 
-REQUEST = {"forgotten": 1, "request": "r1", "declared": ("mine",)}
+
+def state(outcome, job, **changed):
+    """The state that a first request leads to."""
+    given = {"strategy": Residual(), "released": True, "released_before": False, "classes": None}
+    rows = RowStore((job.features, job.targets))
+    given |= {"job": job, "rows": rows, "outcome": outcome, "lineage": "ab" * 16}
+    return LinearFitted(**given | changed)
 
 
-FRESH = Provenance(noise="operating system", state="sole")
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The circumstances of a first request."""
-
-    strategy_name: str = "residual"
-    delta: float = 1e-5
-    budget: float = 1.0
-    records: int = len(job_of().keep)
-    covered: bool = False
-    provenance: Provenance = FRESH
-    lineage: str = "ab" * 16
-    certificate: Certificate | None = None
+JOB = without(job_of(), [50])
 
 
 @pytest.fixture(scope="module")
 def outcome():
-    return Residual().forget(without(job_of(), [50]), Residual().fit(job_of()))
+    return Residual().forget(JOB, Residual().fit(job_of()))
 
 
 def test_a_noised_model_is_named_by_its_plain_hash(outcome):
-    certificate = certify(outcome, b"model", Fit(), **REQUEST)
-    assert certificate.model_sha256 == hashlib.sha256(b"model").hexdigest()
+    certificate = certify(state(outcome, JOB), "r1")
+    assert certificate.model_sha256 == file_sha256(outcome.theta)
     assert not certificate.commitments
     assert not differences(certificate)
-    assert certificate.declared == [*outcome.declared, "mine"]
+    assert certificate.declared == [*outcome.declared, PREPROCESSING]
     assert certificate.earlier_releases == "not covered"
 
 
 def test_what_is_kept_is_listed(outcome):
-    certificate = certify(outcome, b"model", Fit(), **REQUEST)
+    certificate = certify(state(outcome, JOB), "r1")
     assert [kept.what for kept in certificate.retained] == list(outcome.retained)
     assert "the un-noised solution" in outcome.retained
 
 
 def test_certificates_of_one_fit_are_a_chain(outcome):
-    first = certify(outcome, b"model", Fit(), **REQUEST)
-    left = Residual().forget(without(job_of(), [50, 51]), Residual().fit(job_of()))
-    request = {"forgotten": 2, "request": "r2", "declared": ()}
-    second = certify(left, b"other", Fit(certificate=first), **request)
+    first = certify(state(outcome, JOB), "r1")
+    later = without(JOB, [51])
+    left = Residual().forget(later, outcome)
+    second = certify(state(left, later, certificate=first), "r2")
     assert (first.sequence, first.generation, first.previous) == (1, 1, None)
     assert (second.sequence, second.generation, second.previous) == (2, 2, first.sha256)
     assert first.workspace == second.workspace == "ab" * 16
@@ -72,8 +65,7 @@ def bare(outcome):
 
 
 def test_a_noise_free_model_gets_a_salted_commitment_that_nobody_can_try(outcome):
-    same = [bare(outcome) for _ in range(2)]
-    first, second = (certify(o, model_bytes(o.theta, o.salt), Fit(), **REQUEST) for o in same)
+    first, second = (certify(state(bare(outcome), JOB), "r1") for _ in range(2))
     assert first.model_sha256 is None
     assert first.commitments["model"] != second.commitments["model"]
     assert first.commitments["model"] != file_sha256(outcome.theta)
@@ -82,13 +74,15 @@ def test_a_noise_free_model_gets_a_salted_commitment_that_nobody_can_try(outcome
 
 def test_whoever_has_the_file_can_open_the_commitment_and_another_file_does_not(outcome):
     salted = bare(outcome)
-    certificate = certify(salted, model_bytes(salted.theta, salted.salt), Fit(), **REQUEST)
+    certificate = certify(state(salted, JOB), "r1")
     assert not file_differences(certificate, file_sha256(salted.theta, salted.salt))
     assert file_differences(certificate, file_sha256(salted.theta + 1, salted.salt))
     (difference,) = file_differences(certificate, file_sha256(salted.theta))  # without the salt
     assert difference.field == "commitments"
 
 
-def test_a_noise_free_file_without_its_salt_is_never_certified(outcome):
+def test_a_noise_free_file_without_its_salt_is_never_certified(outcome, monkeypatch):
+    plain = property(lambda fitted: model_bytes(fitted.outcome.theta))
+    monkeypatch.setattr(LinearFitted, "model_bytes", plain)
     with pytest.raises(AssertionError):
-        certify(bare(outcome), model_bytes(outcome.theta), Fit(), **REQUEST)
+        certify(state(bare(outcome), JOB), "r1")

@@ -1,72 +1,25 @@
-import dataclasses
+"""What every strategy is given, whatever the model."""
+
+from dataclasses import replace
 
 import pytest
-import torch
 
-from expunge.errors import NoCertificate
-from expunge.losses import Softmax
-from expunge.unlearning.linear.residual import Residual
-from tests.unlearning.problems import job_of, without
+from tests.unlearning.networks.problems import job_of as network_job
+from tests.unlearning.problems import job_of as linear_job
 
 
-def test_forgotten_counts_private_rows_that_are_gone():
-    job = job_of(private=60, public=40)
-    assert job.forgotten == 0
-    assert without(without(job, [40, 99]), [50]).forgotten == 3
+@pytest.mark.parametrize("job", [linear_job(), network_job()], ids=["linear", "network"])
+def test_a_request_takes_records_off_the_roster_and_touches_no_value(job):
+    before = [value.clone() for value in job.stored()]
+    after = job.without([40, 41])
+    assert type(after) is type(job)
+    assert after.roster.forgotten == 2
+    assert job.roster.forgotten == 0
+    assert all((a == b).all() for a, b in zip(after.stored(), before, strict=True))
 
 
-def test_dimension_counts_every_coordinate_of_every_output():
-    assert job_of().dimension == 5
-    assert job_of(Softmax(3, l2=0.1)).dimension == 15
-
-
-def test_the_objective_is_the_mean_over_what_is_still_there():
-    job = without(job_of(), [41, 60])
-    theta = torch.linspace(-1, 1, 5, dtype=torch.float64)[None]
-    rows = job.features[job.keep]
-    slopes = torch.sigmoid(rows @ theta[0]) - job.targets[job.keep]
-    expected = slopes @ rows / 98 + 0.1 * theta[0]
-    torch.testing.assert_close(job.objective.gradient(theta)[0], expected, rtol=1e-13, atol=1e-15)
-
-
-def test_what_stands_in_a_forgotten_row_changes_no_bit_of_the_gradient():
-    job = without(job_of(), [41, 60])
-    theta = torch.linspace(-1, 1, 5, dtype=torch.float64)[None]
-    before = job.objective.gradient(theta)
-    job.features[[41, 60]] = 0.25
-    job.targets[[41, 60]] = 1 - job.targets[[41, 60]]
-    assert torch.equal(job.objective.gradient(theta), before)
-
-
-def test_the_public_objective_never_looks_at_private_rows():
-    job = job_of()
-    theta = torch.ones(1, 5, dtype=torch.float64)
-    before = job.public_objective.gradient(theta)
-    job.features[40:] = 7.0
-    job.targets[40:] = 0
-    assert torch.equal(job.public_objective.gradient(theta), before)
-
-
-def test_descent_begins_at_the_ridges_center_unless_told_otherwise():
-    job = job_of()
-    assert not job.beginning.any()
-    center = torch.full((1, 5), 0.5, dtype=torch.float64)
-    centred = dataclasses.replace(job, center=center)
-    assert torch.equal(centred.beginning, center)
-    started = dataclasses.replace(job, start=center)
-    assert torch.equal(started.beginning, center)
-    assert not started.origin.any()
-
-
-def test_jobs_and_outcomes_cannot_be_reassigned():
-    job = job_of()
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        job.public = 3
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Residual().fit(job).theta = None
-
-
-def test_no_certificate_is_not_a_value_error():
-    """A caller who fixes the input on ValueError must not retry on NoCertificate."""
-    assert issubclass(NoCertificate, RuntimeError)
-    assert not issubclass(NoCertificate, ValueError)
+def test_every_model_counts_for_whoever_may_have_seen_it():
+    job = linear_job()
+    assert not job.counts_every_model
+    assert replace(job, observer="all").counts_every_model
+    assert replace(job, adaptive_requests=True).counts_every_model

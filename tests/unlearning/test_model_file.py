@@ -1,11 +1,9 @@
 """A model's file: its bytes are a function of the weights and, without noise, of a salt."""
 
-import pytest
 import torch
 from safetensors.torch import load
 
-from expunge.unlearning.job import Outcome
-from expunge.unlearning.model_file import SALT, fresh_salt, model_bytes, salt_in, salt_of, salted
+from expunge.unlearning.model_file import SALT, fresh_salt, model_bytes, salt_in, salt_of
 
 THETA = torch.arange(12, dtype=torch.float64).reshape(3, 4) / 7
 
@@ -34,14 +32,3 @@ def test_the_file_changes_with_the_last_bit():
     moved = THETA.clone()
     moved[2, 3] = torch.nextafter(moved[2, 3], torch.tensor(10.0).double())
     assert model_bytes(moved) != model_bytes(THETA)
-
-
-def test_the_salt_is_the_callers_and_making_a_record_changes_nothing():
-    state = {"theta": THETA}
-    assert set(salted(state)) == {"theta", SALT}
-    assert set(state) == {"theta"}
-    with pytest.raises(ValueError, match="no salt for its file"):
-        Outcome(THETA, None, None, noise_free=True, secret=state)
-    assert set(state) == {"theta"}
-    made = [Outcome(THETA, None, None, noise_free=True, secret=salted()) for _ in range(2)]
-    assert made[0].salt != made[1].salt

@@ -18,10 +18,12 @@ from expunge.core import release
 from expunge.core.projection import l2_ball
 from expunge.losses import Squared
 from expunge.sampling import pngd
-from expunge.unlearning.job import Job
+from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear import residual as residual_module
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.roster import Roster
 from tests.unlearning.monte_carlo import empirical_epsilon
 
 MODELS = 40_000
@@ -56,15 +58,11 @@ def lonely_row(rows=ROWS, observer="final"):
     features[LEFT:, 0] = 1
     features /= np.linalg.norm(features, axis=1)[:, None]
     targets = np.r_[0.1 * rng.normal(size=LEFT), 1.0]
-    return Job(
+    return LinearJob(
         loss=Squared(l2=1.0, target_norm=1.0, radius=0.15),
         features=torch.from_numpy(features),
         targets=torch.from_numpy(targets),
-        keep=torch.arange(ROWS) < rows,
-        left=(torch.arange(ROWS) >= rows).long(),
-        keys=torch.arange(ROWS),
-        public=0,
-        private=ROWS,
+        roster=Roster.of(id_rows(None, ROWS, 0), 0, (torch.arange(ROWS) >= rows).long()),
         target=TARGET,
         observer=observer,
     )

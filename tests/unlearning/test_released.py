@@ -38,7 +38,7 @@ def traces(values: np.ndarray) -> list[bytes]:
 def secrets_of(model) -> list[bytes]:
     """Rows, un-noised solutions and whatever else the fitted state holds."""
     fitted = model.fitted_
-    rows = fitted.job.features[fitted.job.keep].numpy()
+    rows = fitted.job.features[fitted.job.roster.present].numpy()
     kept = [value.numpy() for value in fitted.outcome.secret.values() if value.is_floating_point()]
     return [trace for values in (rows[:, :-1], *kept) for trace in traces(values[values != 0])]
 
@@ -155,7 +155,7 @@ def test_copies_can_forget_and_both_say_that_there_may_be_another(copied):
     if copied is copy.deepcopy:
         assert COPIED in made.forget(7).reservations
         assert COPIED in other.forget(8).reservations
-        assert other.fitted_.job.keep[20 + 7]
+        assert other.fitted_.job.roster.present[20 + 7]
 
 
 def test_a_clone_is_unfitted_and_copies_nothing():
@@ -187,7 +187,7 @@ def unlearner():
 def test_a_pickled_unlearner_holds_no_record_and_no_secret(dump):
     made, rows = unlearner()
     content = written(dump, made)
-    state = made._known().outcome
+    state = made.fitted_.outcome
     weights = {
         trace for value in made.model.state_dict().values() for trace in traces(value.numpy())
     }

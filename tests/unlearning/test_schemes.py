@@ -9,28 +9,26 @@ from expunge.accounting import History, InvalidInput, Phase
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.moduli import Cycle, Run, moduli
 from expunge.losses import Logistic
-from expunge.sampling.batches import keys_of
-from expunge.unlearning.job import Job
+from expunge.unlearning.ids import id_rows
+from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.roster import Roster
 from expunge.unlearning.schemes import SCHEMES, Cyclic, FullBatch, PoissonBatch
 
 ROWS, FEATURES, STEPS, ETA = 60, 4, 12, 0.7
 
 
-def job(gone: list[int], request: int = 1) -> Job:
+def job(gone: list[int], later: list[int] | None = None) -> LinearJob:
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(ROWS, FEATURES, generator=generator, dtype=torch.float64)
     features /= features.norm(dim=1, keepdim=True)
-    left = torch.zeros(ROWS, dtype=torch.int64)
-    left[gone] = request
-    return Job(
+    roster = Roster.of(id_rows(None, ROWS - 10, 10), 10)
+    for rows in (gone, later):
+        roster = roster.without(rows) if rows else roster
+    return LinearJob(
         loss=Logistic(l2=0.1, row_norm=1.0),
         features=features,
         targets=torch.arange(ROWS) % 2,
-        keep=left == 0,
-        left=left,
-        keys=keys_of(range(ROWS)),
-        public=10,
-        private=ROWS - 10,
+        roster=roster,
         target=EpsilonDelta(1.0, 1e-5),
         observer="final",
     )
@@ -43,7 +41,7 @@ def job(gone: list[int], request: int = 1) -> Job:
 def test_the_recorded_shift_bounds_what_the_forgotten_records_do_to_each_step(scheme):
     before, after = job([]), job([11, 12, 30, 59])
     bare = Phase(STEPS, ETA, 1.0, ROWS)
-    phase = scheme.record(bare, after, before.keep, first_step=3)
+    phase = scheme.record(bare, after.roster, before.roster.present, first_step=3)
     assert phase.forgotten == 4
     count = ROWS if scheme.normaliser == "fixed" else None
     history = History((phase,), scheme.normaliser, count)
@@ -51,11 +49,17 @@ def test_the_recorded_shift_bounds_what_the_forgotten_records_do_to_each_step(sc
     theta = torch.randn(1, FEATURES, generator=torch.Generator().manual_seed(1)).double() * 3
     moved = 0.0
     for index, shift in enumerate(shifts):
-        pair = [scheme.objective(j, 3 + index, index).gradient(theta) for j in (before, after)]
+        pair = [gradient(scheme, j, 3 + index, index, theta) for j in (before, after)]
         gap = ETA * float((pair[0] - pair[1]).norm())
         assert gap <= shift * (1 + 1e-12)
         moved = max(moved, gap)
     assert moved > 0
+
+
+def gradient(scheme, job, step, index, theta):
+    batch = scheme.batch(job.roster, step, index)
+    objective = replace(job.objective, keep=batch.members, divisor=batch.divisor)
+    return objective.gradient(theta)
 
 
 def steps(parts):
@@ -72,7 +76,9 @@ def steps(parts):
 def test_the_check_catches_a_scheme_that_divides_by_all_records():
     """Planted fault: a batch's forgotten records counted against n instead of the batch."""
     before, after = job([]), job([11, 12, 30, 59])
-    phase = Cyclic(5, seed=2).record(Phase(STEPS, ETA, 1.0, ROWS), after, before.keep, 0)
+    phase = Cyclic(5, seed=2).record(
+        Phase(STEPS, ETA, 1.0, ROWS), after.roster, before.roster.present, 0
+    )
     faulty = replace(phase, batch_size=(ROWS,) * 5)
     with pytest.raises(InvalidInput, match="above the fixed normaliser's count"):
         History((faulty,), "fixed", ROWS)
@@ -81,25 +87,21 @@ def test_the_check_catches_a_scheme_that_divides_by_all_records():
     theta = torch.randn(1, FEATURES, generator=torch.Generator().manual_seed(1)).double() * 3
     gaps = []
     for index in range(STEPS):
-        pair = [
-            Cyclic(5, seed=2).objective(j, index, index).gradient(theta) for j in (before, after)
-        ]
+        pair = [gradient(Cyclic(5, seed=2), j, index, index, theta) for j in (before, after)]
         gaps.append(ETA * float((pair[0] - pair[1]).norm()))
     assert any(gap > shift for gap, shift in zip(gaps, shifts, strict=True))
 
 
 def test_a_phase_counts_only_what_was_there_and_has_left_since():
-    later = job([11, 12, 30], request=1)
-    later.left[30] = 2
-    present = (later.left == 0) | (later.left > 1)  # after the first request
-    phase = FullBatch().record(Phase(1, ETA, 1.0, ROWS), later, present, 0)
+    roster = job([11, 12], later=[30]).roster
+    phase = FullBatch().record(Phase(1, ETA, 1.0, ROWS), roster, roster.present_after(1), 0)
     assert (phase.samples, phase.forgotten) == (ROWS - 2, 1)
 
 
 def test_batches_keep_their_first_sizes_when_records_leave():
     scheme = Cyclic(5, seed=2)
-    full = scheme.record(Phase(5, ETA, 1.0, ROWS), job([]), job([]).keep, 0)
-    less = scheme.record(Phase(5, ETA, 1.0, ROWS), job([11]), job([]).keep, 0)
+    full = scheme.record(Phase(5, ETA, 1.0, ROWS), job([]).roster, job([]).roster.present, 0)
+    less = scheme.record(Phase(5, ETA, 1.0, ROWS), job([11]).roster, job([]).roster.present, 0)
     assert full.batch_size == less.batch_size
     assert sum(less.batches or ()) == 1
 

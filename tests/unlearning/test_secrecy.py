@@ -11,7 +11,7 @@ from tests.unlearning.test_released import CertifiedClassifier, fitted
 
 
 def secrets():
-    state, network = fitted(CertifiedClassifier)[0].fitted_, fitted_network("head")._fitted
+    state, network = fitted(CertifiedClassifier)[0].fitted_, fitted_network("head").fitted_
     return [state, state.job, state.outcome, network, network.job, network.outcome]
 
 

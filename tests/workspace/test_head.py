@@ -36,7 +36,7 @@ def test_the_head_is_the_estimators(workspace):
 def test_the_estimator_behind_it_comes_with_its_records(workspace):
     folder = Folder(workspace)
     with folder.reading() as (_, model):
-        assert loaded(folder, model).fitted_.job.private == 150
+        assert loaded(folder, model).fitted_.job.roster.private == 150
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])

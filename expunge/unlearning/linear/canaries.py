@@ -24,8 +24,8 @@ from expunge.losses import Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.sampling import Problem, Zero, sample_ensemble
 from expunge.sampling.chain import Regime
-from expunge.unlearning.job import Job
 from expunge.unlearning.linear.langevin import Langevin, setting_of
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.solver import solve
 
@@ -34,7 +34,7 @@ __all__ = ["WorstDescent", "accepted_extremes"]
 PAIRS = 400  # that measure what canaries reach
 
 
-def accepted_extremes(job: Job, strategy: Residual) -> tuple[Tensor, Tensor]:
+def accepted_extremes(job: LinearJob, strategy: Residual) -> tuple[Tensor, Tensor]:
     """Two points of the retained objective, as far apart as its check allows along a flat line."""
     objective = job.objective
     center = solve(
@@ -67,7 +67,7 @@ class WorstDescent:
     sigma: float
 
     @classmethod
-    def of(cls, job: Job, strategy: Langevin, *, one_in: int) -> "WorstDescent":
+    def of(cls, job: LinearJob, strategy: Langevin, *, one_in: int) -> "WorstDescent":
         """One record of so many is forgotten; a job's bound knows shares only."""
         setting = replace(
             setting_of(job, strategy.learn_steps, 1),
@@ -151,12 +151,12 @@ class WorstDescent:
         return abs(float((first - second).mean())) / float(second.std())
 
 
-def _flattest(job: Job, at: Tensor) -> Tensor:
+def _flattest(job: LinearJob, at: Tensor) -> Tensor:
     """A direction in which the objective has hardly more curvature than its ridge."""
     if at.shape[0] > 1:  # softmax does not see what is added to every class
         direction = torch.zeros_like(at)
         direction[:, 0] = 1
     else:
-        kept = job.features[job.keep].double()
+        kept = job.features[job.roster.present].double()
         direction = torch.linalg.eigh(kept.T @ kept)[1][:, 0][None]
     return direction / direction.norm()

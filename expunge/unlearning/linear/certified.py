@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from itertools import chain
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -25,17 +24,15 @@ from expunge.accounting.reservations import Origin
 from expunge.accounting.strategies import Strategy as Price
 from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
-from expunge.errors import NoCertificate, NotConverged
+from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
-from expunge.sampling.batches import keys_of
-from expunge.unlearning import model_file
-from expunge.unlearning.fitted import Fitted, fresh_lineage
-from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
-from expunge.unlearning.issuing import certify
-from expunge.unlearning.job import Job
+from expunge.unlearning.fitted import fresh_lineage
+from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.choice import EXPOSED, Strategy, cheapest, prices
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.parameters import check_parameters, row_bound
 from expunge.unlearning.linear.placebo import placebo
 from expunge.unlearning.linear.residual import Residual
@@ -43,10 +40,11 @@ from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.linear.tolerances import attainable, least_tolerance
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
+from expunge.unlearning.requests import honour
+from expunge.unlearning.roster import Roster
+from expunge.unlearning.row_store import RowStore
 
 __all__ = ["STRATEGIES", "Certified", "unchanged_on_failure"]
-
-PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
 
 STRATEGIES: dict[str, Strategy] = {
     s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
@@ -78,7 +76,7 @@ def unchanged_on_failure(
 class Certified(BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
-    _state: Fitted | Released | None = None
+    _state: LinearFitted | Released | None = None
 
     def __init__(
         self,
@@ -110,7 +108,7 @@ class Certified(BaseEstimator):
         return self._state is not None
 
     @property
-    def fitted_(self) -> Fitted:
+    def fitted_(self) -> LinearFitted:
         """What a request reads and replaces; fixed at fit, whatever parameters do later.
 
         Raises:
@@ -153,26 +151,8 @@ class Certified(BaseEstimator):
             ValueError: an id that is unknown, public, repeated or already forgotten, named.
             NoCertificate: nothing was changed; the message says why.
         """
-        fitted = self.fitted_
-        check_request(request)
-        rows, job = _without(fitted, ids)
-        try:
-            outcome = fitted.strategy.forget(job, fitted.outcome)
-        except NotConverged as error:
-            raise NoCertificate(str(error)) from error
-        certificate = certify(
-            outcome,
-            model_file.model_bytes(outcome.theta, outcome.salt),
-            fitted,
-            forgotten=job.forgotten,
-            request=request,
-            declared=(PREPROCESSING,),
-        )
-        # Everything succeeded: only now does anything change.
-        job.features[rows] = 0
-        job.targets[rows] = 0
-        self._state = fitted.after(job, outcome, certificate)
-        return certificate.model_copy(deep=True)
+        self._state, certificate = honour(self.fitted_, ids, request)
+        return certificate
 
     def placebo(self, ids: Any) -> LinearHead:
         """What forgetting these would give at the same cost if nothing were carried over.
@@ -184,7 +164,8 @@ class Certified(BaseEstimator):
             ValueError, NoCertificate: as for `forget`.
         """
         fitted = self.fitted_
-        _, job = _without(fitted, ids)
+        job = fitted.job.without(fitted.job.roster.rows_of(ids))
+        fitted.check_unchanged()
         return replace(fitted.head, theta=placebo(fitted.strategy, job, fitted.outcome).theta)
 
     def release(self) -> Released:
@@ -211,8 +192,8 @@ class Certified(BaseEstimator):
     def plan(self, forget: int) -> list[Price]:
         """Every strategy, priced for forgetting so many records, those that can be taken first."""
         job = self.fitted_.job
-        if not 0 < integer("forget", forget) <= job.private:
-            raise ValueError(f"forget: {forget} of {job.private} private records")
+        if not 0 < integer("forget", forget) <= job.roster.private:
+            raise ValueError(f"forget: {forget} of {job.roster.private} private records")
         return prices(job, forget)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -238,7 +219,7 @@ class Certified(BaseEstimator):
         other = type(self).__new__(type(self))
         vars(other).update(attributes)
         for each in (self, other):
-            if isinstance(each._state, Fitted):
+            if isinstance(each._state, LinearFitted):
                 each._state = replace(each._state, copied=True)
         return other
 
@@ -259,15 +240,11 @@ class Certified(BaseEstimator):
         bounded_rows(private, bound, out=features[count:])
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
-            Job(
+            LinearJob(
                 loss=self._make_loss(bound, 0 if labels is None else len(labels)),
                 features=torch.from_numpy(features).to(self.device),
                 targets=torch.from_numpy(np.concatenate([public[1], targets])).to(self.device),
-                keep=torch.ones(len(features), dtype=torch.bool),
-                left=torch.zeros(len(features), dtype=torch.int64),
-                keys=keys_of(chain((("public", i) for i in range(count)), known)),
-                public=count,
-                private=len(private),
+                roster=Roster.of(known, count),
                 target=EpsilonDelta(self.epsilon, self.delta),
                 observer="all" if self.observer == "all" else "final",
                 seed=seed,
@@ -278,11 +255,11 @@ class Certified(BaseEstimator):
         outcome = chosen.fit(job)
         if labels is not None:
             self.classes_ = labels.copy()
-        self._state = Fitted(
+        self._state = LinearFitted(
             job=job,
+            rows=RowStore((job.features, job.targets)),
             strategy=chosen,
-            outcome=outcome,
-            ids=known,
+            outcome=outcome.laid_out(),
             classes=labels,
             released=bool(self.released),
             released_before=_was_released(self._state),
@@ -325,23 +302,23 @@ class Certified(BaseEstimator):
             raise ValueError("row_norm='public' needs public records; give a number instead")
         return row_bound("public", public_row_norm(public))
 
-    def _with_reference(self, job: Job) -> Job:
+    def _with_reference(self, job: LinearJob) -> LinearJob:
         """The job with the public records' minimiser where `reference` wants it."""
         if self.reference == "zero":
             return job
-        if not job.public:
+        if not job.roster.public:
             raise ValueError(f"reference={self.reference!r} needs public records")
-        alone = replace(job, private=0)
+        alone = replace(job, roster=job.roster.public_only)
         found = solve(job.public_objective, job.origin, tolerance=max(1e-8, least_tolerance(alone)))
         return replace(
             job, start=found, center=found.clone() if self.reference == "center" else None
         )
 
-    def _choose(self, job: Job) -> Strategy:
+    def _choose(self, job: LinearJob) -> Strategy:
         """The named strategy, or for `auto` the cheapest that is sound for the observer."""
         chosen = self.strategy
         if chosen == "auto":
-            return cheapest(job, max(1, job.private // 10))
+            return cheapest(job, max(1, job.roster.private // 10))
         if isinstance(chosen, str):
             if chosen not in STRATEGIES:
                 names = ", ".join(["auto", *STRATEGIES])
@@ -365,22 +342,8 @@ class Certified(BaseEstimator):
         return self._state.head
 
 
-def _without(fitted: Fitted, ids: Any) -> tuple[list[int], Job]:
-    """The rows of these records, and the job without them."""
-    job = fitted.job
-    rows = rows_to_forget(ids, fitted.ids, job.keep)
-    fitted.check_unchanged()
-    keep = job.keep.clone()
-    keep[rows] = False
-    if not keep.any():
-        raise ValueError("forget: no record would remain, so there is no comparator")
-    left = job.left.clone()
-    left[rows] = int(left.max()) + 1
-    return rows, replace(job, keep=keep, left=left)
-
-
-def _was_released(before: Fitted | Released | None) -> bool:
+def _was_released(before: LinearFitted | Released | None) -> bool:
     """Whether a model of an earlier fit was handed out; what was pickled or released was."""
-    if isinstance(before, Fitted):
+    if isinstance(before, LinearFitted):
         return before.released or before.released_before
     return before is not None

@@ -11,8 +11,8 @@ from expunge.accounting.calibration import EpsilonDelta, sigma_for_requests, sma
 from expunge.accounting.strategies import WARM_PASSES, priced
 from expunge.accounting.strategies import Strategy as Price
 from expunge.errors import Refused
-from expunge.unlearning.job import Job
 from expunge.unlearning.linear.langevin import UNCOUNTED, Langevin, NoiseFirst, setting_of
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.linear.tolerances import attainable
@@ -25,7 +25,7 @@ COLD_PASSES = 24  # of a solve from zero
 EXPOSED = "its base model carries no noise, so it protects nobody from an observer of that model"
 
 
-def prices(job: Job, forget: int) -> list[Price]:
+def prices(job: LinearJob, forget: int) -> list[Price]:
     """Every strategy for forgetting so many records; those that can be taken first, by cost."""
     langevin, noise_first = Langevin(), NoiseFirst()
     rows = {price.name: price for price in _descent_prices(job, forget, langevin, noise_first)}
@@ -44,12 +44,12 @@ def prices(job: Job, forget: int) -> list[Price]:
     rows["retrain"] = replace(rows["retrain"], steps=COLD_PASSES, excluded=exposed)
     if job.adaptive_requests:
         rows["noise_first"] = replace(rows["noise_first"], excluded=UNCOUNTED)
-    if job.observer == "all" and job.public and rows["langevin"].excluded is None:
+    if job.observer == "all" and job.roster.public and rows["langevin"].excluded is None:
         rows["without public data"] = _without_public(job, forget)
     return sorted(rows.values(), key=lambda p: (p.excluded is not None, p.steps or 0))
 
 
-def cheapest(job: Job, forget: int) -> Strategy:
+def cheapest(job: LinearJob, forget: int) -> Strategy:
     """What `auto` takes; langevin last, whose noise is in every model before any deletion.
 
     Raises:
@@ -65,7 +65,7 @@ def cheapest(job: Job, forget: int) -> Strategy:
 
 
 def _descent_prices(
-    job: Job, forget: int, langevin: Langevin, noise_first: NoiseFirst
+    job: LinearJob, forget: int, langevin: Langevin, noise_first: NoiseFirst
 ) -> list[Price]:
     """langevin, noise_first and retrain by the accountant; squared losses may lack a ball."""
     try:
@@ -90,7 +90,7 @@ def _descent_prices(
     return priced(setting, job.target, sigma=sigma, unlearn_steps=steps, epsilon=epsilon, met=met)
 
 
-def _without_public(job: Job, forget: int) -> Price:
+def _without_public(job: LinearJob, forget: int) -> Price:
     """What observer `all` would cost if there were no public records: for comparison only."""
     alone = replace(setting_of(job, Langevin().learn_steps, forget), public=0)
     alone = replace(alone, forget=min(alone.forget, alone.private - 1))

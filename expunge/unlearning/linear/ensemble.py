@@ -16,13 +16,13 @@ from expunge.sampling.engines import Engine, Local
 from expunge.sampling.ensembles import Ensemble, sample_ensemble
 from expunge.sampling.problem import Problem, Zero
 from expunge.sampling.ray_engine import Ray
-from expunge.unlearning.job import Job
 from expunge.unlearning.linear.langevin import Langevin, setting_of
+from expunge.unlearning.linear.linear_job import LinearJob
 
 __all__ = ["engine_of", "problem_of", "sampled"]
 
 
-def problem_of(job: Job, forget: Sequence[int], strategy: Langevin) -> Problem:
+def problem_of(job: LinearJob, forget: Sequence[int], strategy: Langevin) -> Problem:
     """Describe noisy descent on a job's records as a problem that ensembles are sampled from.
 
     Args:
@@ -32,17 +32,18 @@ def problem_of(job: Job, forget: Sequence[int], strategy: Langevin) -> Problem:
         ValueError: rows that cannot be forgotten, or a job that starts elsewhere than at zero.
     """
     rows = torch.as_tensor(list(forget), dtype=torch.long)
-    if len(rows) and (int(rows.min()) < job.public or not bool(job.keep[rows].all())):
+    present, public = job.roster.present, job.roster.public
+    if len(rows) and (int(rows.min()) < public or not bool(present[rows].all())):
         raise ValueError("forget: only private records that are still there")
     if job.start is not None or job.center is not None:
         raise ValueError("reference: ensembles start and are centred at zero")
     setting = setting_of(job, strategy.learn_steps, max(1, len(rows)))
-    private = torch.arange(len(job.keep))[job.keep & (torch.arange(len(job.keep)) >= job.public)]
+    private = public + present[public:].nonzero()[:, 0]
     here = {int(row): place for place, row in enumerate(private)}
     return Problem(
         loss=job.loss,
         private=(job.features[private], job.targets[private]),
-        public=(job.features[: job.public], job.targets[: job.public]) if job.public else None,
+        public=(job.features[:public], job.targets[:public]) if public else None,
         forget=torch.tensor([here[int(row)] for row in rows], dtype=torch.long),
         step_size=setting.step_size,
         sigma=strategy.chosen_sigma(job),

@@ -29,20 +29,23 @@ from expunge.accounting.document import AccountRequest
 from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.losses import Declared
-from expunge.sampling.batches import keys_of
-from expunge.unlearning.fitted import Fitted
-from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.certified import STRATEGIES
 from expunge.unlearning.linear.choice import Strategy
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.unlearning.linear.langevin import Langevin
+from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import salt_in
+from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.roster import Roster
+from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.schemes import SCHEMES
 
 __all__ = ["load", "save"]
 
-FORMAT = 2
+FORMAT = 3
 INDEX = "estimator.json"
 KINDS = {kind.__name__: kind for kind in (CertifiedClassifier, CertifiedRegressor)}
 Estimator = CertifiedClassifier | CertifiedRegressor
@@ -109,12 +112,12 @@ def load(folder: str | Path) -> Estimator:
         raise ValueError(f"{folder}: not a saved estimator ({error})") from error
 
 
-def _secret(fitted: Fitted) -> dict[str, Tensor]:
+def _secret(fitted: LinearFitted) -> dict[str, Tensor]:
     job = fitted.job
     tensors = {
         "features": job.features,
         "targets": job.targets,
-        "left": job.left,
+        "left": job.roster.left,
         "fingerprint": torch.tensor(list(fitted.fingerprint or b""), dtype=torch.uint8),
         **{f"secret.{name}": value for name, value in fitted.outcome.secret.items()},
     }
@@ -151,9 +154,10 @@ def _document(estimator: Estimator) -> dict[str, Any]:
         "chosen": _described(fitted.strategy),
         "features": job.features.shape[1] - 1,
         "feature_names": None if names is None else names.tolist(),
-        "public": job.public,
-        "private": job.private,
-        "ids": list(fitted.ids),
+        "public": job.roster.public,
+        "private": job.roster.private,
+        "ids": list(job.roster.ids),
+        "issued": list(fitted.issued),
         "outcome": {
             "declared": list(outcome.declared),
             "retained": list(outcome.retained),
@@ -179,15 +183,13 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes)
     head = LinearHead.of(outcome.theta, document["head"])
     if head.classes is not None:
         estimator.classes_ = head.classes.copy()
-    job = Job(
+    ids = id_rows(document["ids"], document["private"], document["public"])
+    roster = Roster.of(ids, document["public"], secret["left"])
+    job = LinearJob(
         loss=head.loss,
         features=secret["features"].to(stated["device"]),
         targets=secret["targets"].to(stated["device"]),
-        keep=secret["left"] == 0,
-        left=secret["left"],
-        keys=keys_of([*(("public", i) for i in range(document["public"])), *document["ids"]]),
-        public=document["public"],
-        private=document["private"],
+        roster=roster,
         target=EpsilonDelta(stated["epsilon"], stated["delta"]),
         observer=stated["observer"],
         seed=stated["seed"],
@@ -197,11 +199,11 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes)
     )
     text = document["certificate"]
     certificate = None if text is None else parse_certificate(text)
-    fitted = Fitted(
+    fitted = LinearFitted(
         job=job,
+        rows=RowStore((job.features, job.targets), erasures=roster.request),
         strategy=_strategy(document["chosen"]),
         outcome=outcome,
-        ids={id_: document["public"] + i for i, id_ in enumerate(document["ids"])},
         classes=head.classes,
         released=stated["released"],
         released_before=stated["released_before"],
@@ -209,6 +211,7 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes)
         labels=stated["labels"],
         copied=True,
         certificate=certificate,
+        issued=tuple(document["issued"]),
     )
     if salt_in(model) != outcome.salt:
         raise ValueError("the model's file and the secret state have different salts")
@@ -225,7 +228,7 @@ def _outcome(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor)
     assumptions, history = (None, None) if account is None else _records(account)
     known = {n.removeprefix("secret."): v for n, v in secret.items() if n.startswith("secret.")}
     return Outcome(
-        theta,
+        {"theta": theta},
         assumptions,
         history,
         declared=tuple(document["declared"]),

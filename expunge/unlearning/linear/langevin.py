@@ -29,8 +29,9 @@ from expunge.core.randomness import NORMAL_ERROR, normal_source
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
-from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import salted
+from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import (
     FullBatch,
     Scheme,
@@ -77,22 +78,22 @@ class Langevin:
             requests=count(1),
         )
 
-    def fit(self, job: Job) -> Outcome:
+    def fit(self, job: LinearJob) -> Outcome:
         run = _Run.of(job, self.scheme, capacity=self._whole_capacity(job))
         sigma = self.chosen_sigma(job)
         theta, phases = run.noisy(job, job.beginning, self.learn_steps, sigma)
         return run.outcome(job, theta, phases, (0,) * len(phases))
 
-    def forget(self, job: Job, before: Outcome) -> Outcome:
+    def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         assert before.history is not None
         run = _Run.of(job, self.scheme, before, capacity=self._whole_capacity(job))
-        check_within(run.capacity, job.forgotten)
+        check_within(run.capacity, job.roster.forgotten)
         sigma, most = before.history.phases[0].sigma, self.learn_steps - 1
         extra = 1 if job.counts_every_model else run.steps_needed(job, sigma, most)
         theta, phases = run.noisy(job, before.theta, extra, sigma)
         return run.checked(job, theta, phases, before)
 
-    def chosen_sigma(self, job: Job) -> float:
+    def chosen_sigma(self, job: LinearJob) -> float:
         if self.sigma is not None:
             return self.sigma
         setting = setting_of(job, self.learn_steps, self._records_of_capacity(job))
@@ -102,10 +103,10 @@ class Langevin:
         steps = 0 if job.counts_every_model else max(1, self.learn_steps // 10)
         return smallest_sigma(setting, target, unlearn_steps=steps)
 
-    def _records_of_capacity(self, job: Job) -> int:
-        return max(1, math.ceil(self.capacity * job.private))
+    def _records_of_capacity(self, job: LinearJob) -> int:
+        return max(1, math.ceil(self.capacity * job.roster.private))
 
-    def _whole_capacity(self, job: Job) -> int | None:
+    def _whole_capacity(self, job: LinearJob) -> int | None:
         return whole_capacity(job, self.scheme, self._records_of_capacity(job))
 
 
@@ -125,7 +126,7 @@ class NoiseFirst:
     def __post_init__(self) -> None:
         check_fields(self, learn_steps=count(1), unlearn_steps=count(1))
 
-    def fit(self, job: Job) -> Outcome:
+    def fit(self, job: LinearJob) -> Outcome:
         """Learn by clean descent; all noise comes with the requests.
 
         Raises:
@@ -138,7 +139,7 @@ class NoiseFirst:
         bare = run.outcome(job, theta, [phase], (0,))
         return replace(bare, noise_free=True, secret=salted())
 
-    def forget(self, job: Job, before: Outcome) -> Outcome:
+    def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         run = _Run.of(job, before=before)
         theta, phases = run.noisy(job, before.theta, 1, run.sigma_needed(job))
         if self.unlearn_steps > 1:
@@ -161,7 +162,7 @@ class _Run:
     @classmethod
     def of(
         cls,
-        job: Job,
+        job: LinearJob,
         scheme: Scheme | None = None,
         before: Outcome | None = None,
         capacity: int | None = None,
@@ -183,7 +184,7 @@ class _Run:
         elif capacity is not None:
             past = before.history.phases  # they counted every later request when they were made
         else:
-            past = since_deleted(job, scheme, before.history, before.rounds)
+            past = since_deleted(job.roster, scheme, before.history, before.rounds)
         return cls(assumptions, step_size, radius, scheme, past, capacity)
 
     @property
@@ -191,22 +192,24 @@ class _Run:
         """Steps so far."""
         return sum(phase.steps for phase in self.past)
 
-    def history(self, job: Job, phases: Sequence[Phase]) -> History:
-        count = job.public + job.private if self.scheme.normaliser == "fixed" else None
+    def history(self, job: LinearJob, phases: Sequence[Phase]) -> History:
+        count = job.roster.records if self.scheme.normaliser == "fixed" else None
         return History((*self.past, *phases), self.scheme.normaliser, count)
 
     def outcome(
-        self, job: Job, theta: Tensor, phases: Sequence[Phase], rounds: tuple[int, ...]
+        self, job: LinearJob, theta: Tensor, phases: Sequence[Phase], rounds: tuple[int, ...]
     ) -> Outcome:
         return Outcome(
-            theta,
+            {"theta": theta},
             self.assumptions,
             self.history(job, phases),
             rounds=rounds,
             capacity=self.capacity,
         )
 
-    def checked(self, job: Job, theta: Tensor, phases: Sequence[Phase], before: Outcome) -> Outcome:
+    def checked(
+        self, job: LinearJob, theta: Tensor, phases: Sequence[Phase], before: Outcome
+    ) -> Outcome:
         """Return the outcome of a request after checking that its history meets the target.
 
         Raises:
@@ -219,14 +222,14 @@ class _Run:
                 f"epsilon {found:.4g} is above the target {job.target.level:g}: more was forgotten "
                 "than this model has noise for; retrain, or fit with a larger capacity"
             )
-        request = int(job.left.max())
+        request = job.roster.request
         return self.outcome(job, theta, phases, (*before.rounds, *(request,) * len(phases)))
 
     def noisy(
-        self, job: Job, theta: Tensor, steps: int, sigma: float
+        self, job: LinearJob, theta: Tensor, steps: int, sigma: float
     ) -> tuple[Tensor, list[Phase]]:
         """Noisy steps, the last of them, a phase of its own, with exact noise."""
-        normal = normal_source(job.seed, f"request {int(job.left.max())}")
+        normal = normal_source(job.seed, f"request {job.roster.request}")
         stacked = (theta - job.origin)[None]  # one model, seen from the ridge's center
         kernel = self._kernel(job, sigma, self.done)
         for index in range(steps - 1):
@@ -244,14 +247,16 @@ class _Run:
         phases = [*first, replace(last, released=job.counts_every_model)]
         return job.origin + stacked[0], phases
 
-    def clean(self, job: Job, theta: Tensor, steps: int, first_step: int) -> tuple[Tensor, Phase]:
+    def clean(
+        self, job: LinearJob, theta: Tensor, steps: int, first_step: int
+    ) -> tuple[Tensor, Phase]:
         kernel = self._kernel(job, 0.0, first_step)
         stacked = (theta - job.origin)[None]
         for index in range(steps):
             stacked = _finite(kernel.step(stacked, index, torch.zeros_like))
         return job.origin + stacked[0], self._phase(job, steps, 0.0, first_step)
 
-    def steps_needed(self, job: Job, sigma: float, most: int) -> int:
+    def steps_needed(self, job: LinearJob, sigma: float, most: int) -> int:
         """The fewest unlearning steps, from one to `most`, that meet the target.
 
         Raises:
@@ -271,7 +276,7 @@ class _Run:
             )
         return 1 + extra
 
-    def sigma_needed(self, job: Job) -> float:
+    def sigma_needed(self, job: LinearJob) -> float:
         """The least sigma of one noisy step that meets the target."""
         low, high = -40.0, 40.0
         while high - low > 1e-9:
@@ -281,24 +286,24 @@ class _Run:
             low, high = (low, middle) if met else (middle, high)
         return math.exp(high)
 
-    def _epsilon(self, job: Job, phases: Sequence[Phase]) -> float:
+    def _epsilon(self, job: LinearJob, phases: Sequence[Phase]) -> float:
         return shift.bound(self.assumptions, self.history(job, phases)).epsilon(job.target.delta)
 
-    def _last(self, job: Job, sigma: float, first_step: int) -> Phase:
+    def _last(self, job: LinearJob, sigma: float, first_step: int) -> Phase:
         """One step whose noise is exact, the grid's rounding included."""
         phase = self._phase(job, 1, sigma, first_step)
         grid = self._grid(job, phase.noise_std)
         return replace(phase, rounding=phase.rounding + release.rounding_of(grid, job.dimension))
 
-    def _phase(self, job: Job, steps: int, sigma: float, first_step: int) -> Phase:
-        rows = int(job.keep.sum())
+    def _phase(self, job: LinearJob, steps: int, sigma: float, first_step: int) -> Phase:
+        rows = job.roster.retained
         bare = Phase(steps, self.step_size, sigma, rows, rounding=self._rounding(job, sigma))
-        recorded = self.scheme.record(bare, job, job.keep, first_step)
+        recorded = self.scheme.record(bare, job.roster, job.roster.present, first_step)
         if self.capacity is None:
             return recorded
-        return replace(recorded, forgotten=max(0, self.capacity - job.forgotten))
+        return replace(recorded, forgotten=max(0, self.capacity - job.roster.forgotten))
 
-    def _rounding(self, job: Job, sigma: float) -> float:
+    def _rounding(self, job: LinearJob, sigma: float) -> float:
         """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
         farthest = self.radius + float(job.origin.norm())
         gradient = job.gradient_rounding(farthest, self.scheme.load)
@@ -312,13 +317,14 @@ class _Run:
         own = 2 * (job.dimension + 16) * UNIT * reach
         return (self.step_size * gradient + own + noise) * (1 + 1e-6)
 
-    def _grid(self, job: Job, noise_std: float) -> float:
+    def _grid(self, job: LinearJob, noise_std: float) -> float:
         mu = min(0.1, gdp_for_epsilon(job.target.level, job.target.delta))
         return release.grid_for(std=noise_std, mu=mu, dimension=job.dimension)
 
-    def _kernel(self, job: Job, sigma: float, first_step: int) -> pngd.Kernel:
+    def _kernel(self, job: LinearJob, sigma: float, first_step: int) -> pngd.Kernel:
         def gradient(stacked: Tensor, index: int) -> Tensor:
-            objective = self.scheme.objective(job, first_step + index, index)
+            batch = self.scheme.batch(job.roster, first_step + index, index)
+            objective = replace(job.objective, keep=batch.members, divisor=batch.divisor)
             return objective.gradient(job.origin + stacked[0])[None]
 
         return pngd.build(
@@ -326,16 +332,16 @@ class _Run:
         )
 
 
-def setting_of(job: Job, learn_steps: int, forget: int) -> Setting:
+def setting_of(job: LinearJob, learn_steps: int, forget: int) -> Setting:
     """The job as a planning problem: counts and public constants only."""
-    if job.private + job.public < 2:
+    if job.roster.private + job.roster.public < 2:
         raise ValueError("X: noisy descent needs at least two records")
     run = _Run.of(job)
     return Setting(
         run.assumptions,
-        private=job.private,
-        public=job.public,
-        forget=min(forget, job.private + job.public - 1),
+        private=job.roster.private,
+        public=job.roster.public,
+        forget=min(forget, job.roster.private + job.roster.public - 1),
         step_size=run.step_size,
         learn_steps=learn_steps,
         observer=job.observer,

@@ -26,12 +26,13 @@ from torch import Tensor
 from expunge.accounting.strategies import WARM_PASSES
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
-from expunge.unlearning.job import Job, Outcome
 from expunge.unlearning.linear.choice import Strategy
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.model_file import salted
+from expunge.unlearning.outcome import Outcome
 
 __all__ = ["Meter", "Spent", "metered", "nominal_cost", "placebo", "within_budget"]
 
@@ -118,7 +119,7 @@ class MeteredObjective(Objective):
 
 
 @dataclass(frozen=True, repr=False)
-class MeteredJob(Job):
+class MeteredJob(LinearJob):
     meter: Meter = field(default_factory=Meter)
 
     @property
@@ -127,36 +128,36 @@ class MeteredJob(Job):
             self.loss,
             self.features,
             self.targets,
-            self.keep,
+            self.roster.present,
             center=self.center,
             meter=self.meter,
         )
 
 
-def metered(job: Job, budget: float = math.inf) -> tuple[Job, Meter]:
+def metered(job: LinearJob, budget: float = math.inf) -> tuple[LinearJob, Meter]:
     """The same job, its products counted."""
     meter = Meter(budget)
-    known = {name: getattr(job, name) for name in Job.__dataclass_fields__}
+    known = {name: getattr(job, name) for name in LinearJob.__dataclass_fields__}
     return MeteredJob(**known, meter=meter), meter
 
 
-def nominal_cost(job: Job) -> float:
+def nominal_cost(job: LinearJob) -> float:
     """The cost of a warm-started request under `residual`."""
     return _cost(job, _warm_passes(job))
 
 
-def within_budget(job: Job, *, tolerance: float, passes: float) -> Tensor:
+def within_budget(job: LinearJob, *, tolerance: float, passes: float) -> Tensor:
     """Where the solver stands, from `job.beginning`, when so many passes are spent."""
     counted, meter = metered(job, _cost(job, passes))
     try:
         meter.charge(_taken_out(job))
-        gram = job.objective.gram(job.keep)  # as if carried over
+        gram = job.objective.gram(job.roster.present)  # as if carried over
         return solve(counted.objective, job.beginning, tolerance=tolerance, gram=gram)
     except (Spent, NotConverged):
         return job.beginning if meter.best is None else meter.best
 
 
-def placebo(strategy: Strategy, job: Job, before: Outcome) -> Outcome:
+def placebo(strategy: Strategy, job: LinearJob, before: Outcome) -> Outcome:
     """What the request's budget gives without anything carried over; never noisier than it.
 
     Args:
@@ -166,12 +167,14 @@ def placebo(strategy: Strategy, job: Job, before: Outcome) -> Outcome:
     if isinstance(strategy, Retrain):
         return strategy.fit(job)
     if isinstance(strategy, Langevin | NoiseFirst):
-        return strategy.forget(job, replace(before, theta=job.beginning, secret=salted()))
+        return strategy.forget(
+            job, replace(before, state={"theta": job.beginning}, secret=salted())
+        )
     found = within_budget(job, tolerance=strategy.tolerance / 2, passes=_warm_passes(job))
-    return Outcome(found, None, None, noise_free=True, secret=salted())
+    return Outcome({"theta": found}, None, None, noise_free=True, secret=salted())
 
 
-def _cost(job: Job, passes: float) -> float:
+def _cost(job: LinearJob, passes: float) -> float:
     """The cost of passes over the rows present and of one preconditioner."""
     objective = job.objective
     outputs, features = objective.shape
@@ -179,14 +182,13 @@ def _cost(job: Job, passes: float) -> float:
     return passes * one + _taken_out(job) + features**3 / 3
 
 
-def _taken_out(job: Job) -> float:
+def _taken_out(job: LinearJob) -> float:
     """The cost of taking a request's rows out of the Gram matrix, which samples a share of them."""
-    objective, last = job.objective, int(job.left.max())
-    gone = int((job.left == last).sum()) if last else 0
+    objective, gone = job.objective, int(job.roster.last.sum())
     share = float(objective.sampled.double().mean())
     return 2.0 * share * gone * objective.shape[1] ** 2
 
 
-def _warm_passes(job: Job) -> float:
+def _warm_passes(job: LinearJob) -> float:
     flatter = job.loss.row_norm**2 / (1000 * job.loss.l2)
     return WARM_PASSES * max(1.0, flatter ** math.log10(2))

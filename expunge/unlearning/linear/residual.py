@@ -24,10 +24,11 @@ from expunge.core.checks import check_fields, positive
 from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
-from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.linear.tolerances import check_tolerance, solution_norm
 from expunge.unlearning.model_file import salted
+from expunge.unlearning.outcome import Outcome
 
 __all__ = ["Residual"]
 
@@ -50,7 +51,7 @@ class Residual:
     def __post_init__(self) -> None:
         check_fields(self, tolerance=positive)
 
-    def fit(self, job: Job) -> Outcome:
+    def fit(self, job: LinearJob) -> Outcome:
         """The minimiser itself, without noise.
 
         Raises:
@@ -60,11 +61,11 @@ class Residual:
         objective = job.objective
         gram = objective.gram()
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
-        whole = bool(job.keep.all())  # else the sample is not by place in the table
+        whole = not job.roster.request  # else the sample is not by place in the table
         known = _secret(objective, theta, gram) if whole else {"theta": theta}
-        return Outcome(theta, None, None, noise_free=True, secret=salted(known))
+        return Outcome({"theta": theta}, None, None, noise_free=True, secret=salted(known))
 
-    def forget(self, job: Job, before: Outcome) -> Outcome:
+    def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         """The retained objective's minimiser, warm-started, plus one exact draw."""
         objective, loss = job.objective, job.loss
         gram = _gram_left(job, before)
@@ -77,12 +78,12 @@ class Residual:
         if job.seed is None:
             released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
         else:
-            released = theta + noise_std * normal_source(
-                job.seed, f"request {int(job.left.max())}"
-            )(theta)
+            released = theta + noise_std * normal_source(job.seed, f"request {job.roster.request}")(
+                theta
+            )
         assumptions, history = self.record(job, noise_std, grid)
         return Outcome(
-            released,
+            {"theta": released},
             assumptions,
             history,
             declared=(
@@ -98,20 +99,20 @@ class Residual:
             secret=_secret(objective, theta, gram),
         )
 
-    def distance(self, job: Job) -> float:
+    def distance(self, job: LinearJob) -> float:
         """2 (tol + u)/m: between two runs of the same rule. Public constants only."""
         most = solution_norm(job.loss, job.center, self.tolerance)
         rounding = job.gradient_rounding(most)
         return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
 
-    def noise(self, job: Job) -> tuple[float, float]:
+    def noise(self, job: LinearJob) -> tuple[float, float]:
         """The noise_std and the grid that meet the target."""
         mu = gdp_for_epsilon(job.target.level, job.target.delta)
         noise_std = self.distance(job) / (mu * MARGIN)
         grid = release.grid_for(std=noise_std, mu=mu, dimension=job.dimension)
         return noise_std, grid
 
-    def record(self, job: Job, noise_std: float, grid: float) -> tuple[Assumptions, History]:
+    def record(self, job: LinearJob, noise_std: float, grid: float) -> tuple[Assumptions, History]:
         """The release as the accountant sees it.
 
         Raises:
@@ -133,7 +134,7 @@ class Residual:
             steps=1,
             step_size=0.5,  # so that sigma is the noise std
             sigma=noise_std,
-            samples=int(job.keep.sum()),
+            samples=job.roster.retained,
             rounding=release.rounding_of(grid, job.dimension),
         )
         history = History((phase,))
@@ -143,23 +144,23 @@ class Residual:
         return assumptions, history
 
 
-def _gram_left(job: Job, before: Outcome) -> Gram:
+def _gram_left(job: LinearJob, before: Outcome) -> Gram:
     """The Gram matrix of the rows still there: the kept one less the request's rows.
 
     A new one where none was kept, by another rule or of other rows, or where the request's rows
     are blank already: what would then be left is not the others' sum.
     """
-    objective, gone = job.objective, job.left == job.left.max()
+    objective, gone = job.objective, job.roster.last
     blank = bool((objective.features[gone] == 0).all(1).any())
     if "gram_of" in before.secret and not blank:
         rows, places, *rule = before.secret["gram_of"].tolist()
         kept = Gram(before.secret["gram"], int(rows), int(places))
         left = kept.without(objective.gram(gone))
-        there = (objective.sampled & job.keep).nonzero()
+        there = (objective.sampled & job.roster.present).nonzero()
         of_these = (left.rows, left.places) == (len(there), int(there.sum()))
         if of_these and rule == objective.gram_rule and bool(left.total.isfinite().all()):
             return left
-    return objective.gram(job.keep)
+    return objective.gram(job.roster.present)
 
 
 def _secret(objective: Objective, theta: Tensor, gram: Gram) -> dict[str, Tensor]:

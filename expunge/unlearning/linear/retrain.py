@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, positive
-from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.tolerances import solution_norm
 from expunge.unlearning.model_file import salted
+from expunge.unlearning.outcome import Outcome
 
 __all__ = ["Retrain"]
 
@@ -31,9 +32,9 @@ class Retrain:
     def __post_init__(self) -> None:
         check_fields(self, tolerance=positive)
 
-    def fit(self, job: Job) -> Outcome:
+    def fit(self, job: LinearJob) -> Outcome:
         theta = Residual(self.tolerance).fit(job).theta
-        phase = Phase(1, 1 / (job.loss.curvature + job.loss.l2), 0.0, int(job.keep.sum()))
+        phase = Phase(1, 1 / (job.loss.curvature + job.loss.l2), 0.0, job.roster.retained)
         loss = job.loss
         names = ("strong_convexity", "smoothness", "lipschitz", "weight_decay")
         assumptions = Assumptions(
@@ -44,7 +45,7 @@ class Retrain:
             marks=dict.fromkeys(names, loss.mark),
         )
         return Outcome(
-            theta,
+            {"theta": theta},
             assumptions,
             History((phase,)),
             noise_free=True,
@@ -52,5 +53,5 @@ class Retrain:
             declared=("retrained from scratch on the retained records; the phase stands for it",),
         )
 
-    def forget(self, job: Job, before: Outcome) -> Outcome:
+    def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         return self.fit(job)

@@ -20,7 +20,7 @@ from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import UNIT, gradient_rounding
 
 if TYPE_CHECKING:
-    from expunge.unlearning.job import Job
+    from expunge.unlearning.linear.linear_job import LinearJob
 
 __all__ = [
     "FLOORS",
@@ -67,7 +67,7 @@ def rounding_floor(
     return 1.25 * (gradient + 4 * UNIT * (loss.curvature + loss.l2) * theta_norm)
 
 
-def check_tolerance(job: "Job", tolerance: float) -> None:
+def check_tolerance(job: "LinearJob", tolerance: float) -> None:
     """Check that any data set of these sizes and constants can be solved to the tolerance.
 
     Raises:
@@ -85,7 +85,7 @@ def check_tolerance(job: "Job", tolerance: float) -> None:
     )
 
 
-def least_tolerance(job: "Job") -> float:
+def least_tolerance(job: "LinearJob") -> float:
     """The least that `check_tolerance` lets pass, up to two digits; inf if there is none."""
     least = 0.0
     for _ in range(ROUNDS):
@@ -98,7 +98,7 @@ def least_tolerance(job: "Job") -> float:
     return math.inf
 
 
-def attainable(strategy: Chosen, job: "Job") -> Chosen:
+def attainable(strategy: Chosen, job: "LinearJob") -> Chosen:
     """A strategy that was only named, its tolerance raised to the least where that is more."""
     tolerance = getattr(strategy, "tolerance", math.inf)
     if tolerance >= FLOORS * _floor(job, tolerance):
@@ -107,10 +107,10 @@ def attainable(strategy: Chosen, job: "Job") -> Chosen:
     return replace(strategy, tolerance=least) if math.isfinite(least) else strategy  # pyright: ignore
 
 
-def _floor(job: "Job", tolerance: float) -> float:
+def _floor(job: "LinearJob", tolerance: float) -> float:
     return rounding_floor(
         job.loss,
-        rows=job.public + job.private,
+        rows=job.roster.records,
         features=job.features.shape[1],
         theta_norm=solution_norm(job.loss, job.center, tolerance),
         center_norm=float(job.origin.norm()),

@@ -42,16 +42,16 @@ from expunge.losses.objective import UNIT
 from expunge.unlearning.model_file import salted
 from expunge.unlearning.networks.clipped_gradients import clipped_mean
 from expunge.unlearning.networks.flops import training_flops
-from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.noisy_descent import (
     Around,
     Descent,
     Place,
     best_epsilon,
-    rows_of,
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
 from expunge.unlearning.networks.training import Training, trained, training_cost
+from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 
 __all__ = ["BASELINES", "Clipped"]
@@ -110,21 +110,21 @@ class Clipped:
     def observers(self) -> tuple[Observer, ...]:
         return ("final",)
 
-    def fit(self, job: NetworkJob) -> NetworkOutcome:
+    def fit(self, job: NetworkJob) -> Outcome:
         """Clean training from the start; noise enters with the first request."""
         Place.of(job, self.around)  # refused now rather than at the first request
         state = trained(job, job.start, self.training, "clipped")
         cost = training_cost(job, self.training)
-        return NetworkOutcome(state, None, None, flops=cost, noise_free=True, secret=salted())
+        return Outcome(state, None, None, flops=cost, noise_free=True, secret=salted())
 
-    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         place = Place.of(job, self.around)
         # A hair inside the ball: room for the norm's own rounding.
         inside = self.radius * (1 - (place.dimension + 16) * UNIT)
         start = l2_ball(inside)(place.offset_of(before.state)[None])[0]
         assumptions, history = self._records(job, place.dimension, self._sigma(job, place))
         release.check_sampler(place.dimension, job.target.level, job.target.delta)
-        found = self._ran(job, place, start, history, f"request {job.request}")
+        found = self._ran(job, place, start, history, f"request {job.roster.request}")
         return replace(
             found,
             assumptions=assumptions,
@@ -140,11 +140,11 @@ class Clipped:
             ),
         )
 
-    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The request's own steps from the ball's center, which saw no private record."""
         place = Place.of(job, self.around)
         _, run = self._records(job, place.dimension, self._sigma(job, place))
-        found = self._ran(job, place, place.center * 0, run, f"placebo {job.request}")
+        found = self._ran(job, place, place.center * 0, run, f"placebo {job.roster.request}")
         assumptions, history = exact_records(job)
         return replace(
             found,
@@ -155,7 +155,7 @@ class Clipped:
 
     def cost(self, job: NetworkJob) -> float:
         share = getattr(self.scheme, "rate", 1.0) / getattr(self.scheme, "batches", 1)
-        rows = self.unlearn_steps * job.retained * share
+        rows = self.unlearn_steps * job.roster.retained * share
         after = 0.0 if self.finetune is None else training_cost(job, self.finetune)
         return rows * training_flops(job.module, job.inputs) + after
 
@@ -204,29 +204,27 @@ class Clipped:
 
     def _ran(
         self, job: NetworkJob, place: Place, start: Tensor, run: History, stream: str
-    ) -> NetworkOutcome:
+    ) -> Outcome:
         """The noisy steps of this history, and what may follow them."""
-        rows, steps = rows_of(job), self.unlearn_steps
 
         def gradient(offset: Tensor, index: int) -> Tensor:
-            chosen = self.scheme.objective(rows, index, index)
-            assert chosen.keep is not None
+            batch = self.scheme.batch(job.roster, index, index)
             return clipped_mean(
                 place.network,
                 place.center + offset,
                 job.batch,
-                chosen.keep.nonzero()[:, 0],
+                batch.members.nonzero()[:, 0],
                 clip=self.clip,
-                divisor=chosen.nbar,
+                divisor=batch.divisor,
             )
 
         moved = self._descent().run(
-            job, gradient, start, steps=steps, sigma=run.phases[0].sigma, stream=stream
+            job, gradient, start, steps=self.unlearn_steps, sigma=run.phases[0].sigma, stream=stream
         )
         state = place.state(moved)
         if self.finetune is not None:
             state = trained(job, {**job.start, **state}, self.finetune, f"after {stream}")
-        return NetworkOutcome(state, None, None, flops=self.cost(job))
+        return Outcome(state, None, None, flops=self.cost(job))
 
     def _finetuned_words(self) -> tuple[str, ...]:
         if self.finetune is None:

@@ -17,9 +17,10 @@ from torch import Tensor
 from expunge.errors import InvalidInput
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.inputs import Inputs
-from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome, NetworkStrategy
+from expunge.unlearning.networks.network_job import NetworkJob, NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import with_state
+from expunge.unlearning.outcome import Outcome
 
 __all__ = ["Arm", "Comparison", "compared", "correct"]
 
@@ -99,8 +100,8 @@ class Comparison:
 def compared(
     job: NetworkJob,
     strategy: NetworkStrategy,
-    outcome: NetworkOutcome,
-    before: NetworkOutcome,
+    outcome: Outcome,
+    before: Outcome,
     held_out: tuple[Inputs, Tensor],
     retraining: RetrainNetwork,
 ) -> Comparison:
@@ -157,9 +158,9 @@ def correct(job: NetworkJob, state: dict[str, Tensor], held_out: tuple[Inputs, T
 
 def _warm_start(
     job: NetworkJob, retraining: RetrainNetwork, budget: float
-) -> tuple[NetworkOutcome, float]:
+) -> tuple[Outcome, float]:
     """Whole-network training from the public start for this many FLOPs, one step at least."""
-    whole = job.retained * training_flops(job.module, job.inputs)
-    epochs = max(budget / whole, retraining.training.batch_size / job.retained)
+    whole = job.roster.retained * training_flops(job.module, job.inputs)
+    epochs = max(budget / whole, retraining.training.batch_size / job.roster.retained)
     truncated = RetrainNetwork("public", replace(retraining.training, epochs=epochs))
     return truncated.fit(job), truncated.cost(job)

@@ -18,8 +18,8 @@ from expunge.unlearning.networks.clipped import Clipped
 from expunge.unlearning.networks.commitments import tensor_sha256
 from expunge.unlearning.networks.finetune import HeadFinetune
 from expunge.unlearning.networks.head import Head
-from expunge.unlearning.networks.job import NetworkLoss
 from expunge.unlearning.networks.langevin import NetworkLangevin
+from expunge.unlearning.networks.network_job import NetworkLoss
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training
 from expunge.unlearning.schemes import SCHEMES

@@ -50,7 +50,7 @@ from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput
 from expunge.unlearning.networks import saved
 from expunge.unlearning.networks.described import rebuilt
-from expunge.unlearning.networks.fitted import Fitted
+from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.weights import network_bytes
 
 try:
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "read", "resumed", "save", "settings_of"]
 
-FORMAT = 3
+FORMAT = 4
 MODEL, CERTIFICATE, SECRET, INDEX, LOCK = (
     "model.safetensors",
     "certificate.json",
@@ -84,12 +84,11 @@ def save(unlearner: "TorchUnlearner", folder: str | Path) -> None:
             changed.
     """
     folder = Path(folder)
-    fitted = unlearner._known()
+    fitted = unlearner.fitted_
     model = network_bytes(unlearner.model, fitted.outcome.salt)
     if model != unlearner.model_bytes():
         raise ValueError(OTHER_MODEL)
-    if not fitted.unchanged:
-        raise ValueError("the stored records changed since fit; not saved")
+    fitted.check_unchanged()
     _check_ours(folder)
     document = saved.document_of(fitted, unlearner.model_bytes())
     state = tensor_bytes(saved.tensors_to_save(fitted))
@@ -190,7 +189,7 @@ def resumed(
     again: saved.Again,
     settings: dict[str, Any],
     folder: str | Path,
-) -> Fitted:
+) -> NetworkFitted:
     """Rebuild the fitted state from what a folder holds and what the user gives again.
 
     Raises:
@@ -289,7 +288,7 @@ def _check_ours(folder: Path) -> None:
         raise ValueError(f"{folder}: holds something that is no saved network; not touched")
 
 
-def _check_not_later(folder: Path, fitted: Fitted) -> None:
+def _check_not_later(folder: Path, fitted: NetworkFitted) -> None:
     """Check that the folder holds no request that this unlearner does not know of.
 
     Raises:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from expunge.accounting.calibration import Observer
 from expunge.core.checks import check_fields, instance
 from expunge.unlearning.networks.head import Head
-from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.training import Training, trained, training_cost
+from expunge.unlearning.outcome import Outcome
 
 __all__ = ["HeadFinetune"]
 
@@ -41,19 +42,19 @@ class HeadFinetune:
     def observers(self) -> tuple[Observer, ...]:
         return ("final",)
 
-    def fit(self, job: NetworkJob) -> NetworkOutcome:
+    def fit(self, job: NetworkJob) -> Outcome:
         return self._finetuned(job, self.head.fit(job))
 
-    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         return self._finetuned(job, self.head.forget(job, before))
 
-    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         return self._finetuned(job, self.head.placebo(job, before))
 
     def cost(self, job: NetworkJob) -> float:
         return self.head.cost(job) + training_cost(job, self.training)
 
-    def _finetuned(self, job: NetworkJob, head: NetworkOutcome) -> NetworkOutcome:
+    def _finetuned(self, job: NetworkJob, head: Outcome) -> Outcome:
         """Nothing but the head's released state, the rows present and fresh randomness goes in."""
         lines = (
             f"fine-tuned after the release, {self.training.epochs:g} epochs fixed in advance, on "

@@ -26,14 +26,15 @@ from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.job import Job, Outcome
+from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.placebo import metered, nominal_cost, placebo, within_budget
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.networks.checks import last_linear, refuse_tied_head
 from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.flops import forward_flops
-from expunge.unlearning.networks.job import ROWS, NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import state_of
+from expunge.unlearning.outcome import ROWS, Outcome
 
 __all__ = ["Head"]
 
@@ -87,14 +88,14 @@ class Head:
     def observers(self) -> tuple[Observer, ...]:
         return ("final",)
 
-    def fit(self, job: NetworkJob) -> NetworkOutcome:
+    def fit(self, job: NetworkJob) -> Outcome:
         layer = _head_of(job)
         raw = [
             backbone_features(job.module, job.head or "", rows, job.device, self.one_by_one).numpy()
             for rows in (job.public_inputs, job.inputs)
             if rows is not None
         ]
-        scale = self._scale(raw[0] if job.public else None)
+        scale = self._scale(raw[0] if job.roster.public else None)
         intercept = layer.bias is not None
         rows = [bounded_rows(part / scale, 1.0, intercept=intercept) for part in raw]
         features = torch.from_numpy(np.concatenate(rows))
@@ -106,19 +107,19 @@ class Head:
         public = {FEATURES: features, "scale": torch.tensor(scale).double(), "center": center}
         return self._outcome(job, found, public, flops)
 
-    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         kept = {name: before.secret[name] for name in KEPT}
         counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
         carried = {name: before.secret[name] for name in CARRIED if name in before.secret}
-        known = Outcome(carried["theta"], None, None, secret=carried)
+        known = Outcome({"theta": carried["theta"]}, None, None, secret=carried)
         found = self.residual(counted.loss).forget(counted, known)
         return self._outcome(job, found, kept, meter.flops)
 
-    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The head solved from the public one within a warm start's budget; features are there."""
         kept = {name: before.secret[name] for name in KEPT}
         convex = self._convex(job, kept[FEATURES], kept["center"])
-        nothing = Outcome(kept["center"], None, None)
+        nothing = Outcome({"theta": kept["center"]}, None, None)
         found = placebo(self.residual(convex.loss), convex, nothing)
         return self._outcome(job, found, kept, self.cost(job))
 
@@ -130,11 +131,11 @@ class Head:
         sizes = self._unfilled(job)
         return self.residual(sizes.loss).noise(sizes)[0]
 
-    def _unfilled(self, job: NetworkJob) -> Job:
+    def _unfilled(self, job: NetworkJob) -> LinearJob:
         """The convex problem's sizes, without its rows."""
         layer = _head_of(job)
         width = layer.in_features + (layer.bias is not None)
-        return self._convex(job, torch.empty(job.public + job.private, width, device="meta"))
+        return self._convex(job, torch.empty(job.roster.records, width, device="meta"))
 
     def _scale(self, public: np.ndarray | None) -> float:
         if self.row_norm != "public":
@@ -147,22 +148,17 @@ class Head:
             )
         return public_row_norm(public)
 
-    def _convex(self, job: NetworkJob, features: Tensor, center: Tensor | None = None) -> Job:
+    def _convex(self, job: NetworkJob, features: Tensor, center: Tensor | None = None) -> LinearJob:
         """The head's own problem: public rows first, everything frozen already computed."""
         loss, targets = self._loss_and_targets(job)
         # The solver's products run where the rows are; a plan's have no values at all.
         if torch.device(job.device).type == "cuda" and not features.is_meta:
             features, targets = features.to(job.device), targets.to(job.device)
-        none_left = torch.zeros(job.public, dtype=torch.int64)
-        return Job(
+        return LinearJob(
             loss=loss,
             features=features,
             targets=targets,
-            keep=torch.cat([none_left == 0, job.keep]),
-            left=torch.cat([none_left, job.left]),
-            keys=torch.cat([none_left, job.keys]),
-            public=job.public,
-            private=job.private,
+            roster=job.roster,
             target=job.target,
             observer=job.observer,
             seed=job.seed,
@@ -198,8 +194,8 @@ class Head:
 
     def _outcome(
         self, job: NetworkJob, found: Outcome, kept: dict[str, Tensor], flops: float
-    ) -> NetworkOutcome:
-        return NetworkOutcome(
+    ) -> Outcome:
+        return Outcome(
             state_of(job.module) | _written(job, found.theta, float(kept["scale"])),
             found.assumptions,
             found.history,
@@ -211,23 +207,21 @@ class Head:
         )
 
 
-def _public_center(convex: Job) -> Tensor:
+def _public_center(convex: LinearJob) -> Tensor:
     """About the minimiser of the public records alone at a hundredth of the ridge; 0 without any.
 
     Any function of public records would do: nothing of it ever has to be forgotten.
     """
     weak: Any = replace(convex.loss, l2=convex.loss.l2 / 100)  # pyright: ignore[reportArgumentType]
-    public = slice(0, convex.public)
+    public = slice(0, convex.roster.public)
     alone = replace(
         convex,
         loss=weak,
         features=convex.features[public],
         targets=convex.targets[public],
-        keep=convex.keep[public],
-        left=convex.left[public],
-        private=0,
+        roster=convex.roster.public_only,
     )
-    if not convex.public:
+    if not convex.roster.public:
         return convex.origin
     return within_budget(alone, tolerance=1e-6, passes=PUBLIC_PASSES)
 

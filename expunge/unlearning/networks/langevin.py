@@ -30,23 +30,22 @@ from expunge.accounting.search import first_where
 from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.errors import NoCertificate
-from expunge.unlearning.job import Job
 from expunge.unlearning.networks.clipped_gradients import (
     MEMORY,
     clipped_gradients,
     sum_rounding,
 )
 from expunge.unlearning.networks.flops import training_flops
-from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.noisy_descent import (
     Around,
     Descent,
     Place,
     best_epsilon,
     foreseen_words,
-    rows_of,
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
+from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import (
     FullBatch,
     Scheme,
@@ -130,24 +129,26 @@ class NetworkLangevin:
     def observers(self) -> tuple[Observer, ...]:
         return ("final", "all")
 
-    def fit(self, job: NetworkJob) -> NetworkOutcome:
+    def fit(self, job: NetworkJob) -> Outcome:
         run = _Run.of(self, job)
         sigma = self._chosen_sigma(run)
-        return run.advanced(run.place.beginning, self.learn_steps, sigma, f"fit {job.request}")
+        return run.advanced(
+            run.place.beginning, self.learn_steps, sigma, f"fit {job.roster.request}"
+        )
 
-    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         run = _Run.of(self, job, before)
-        check_within(run.capacity, job.forgotten)
+        check_within(run.capacity, job.roster.forgotten)
         sigma, steps = run.past[0].sigma, self._steps(run)
-        stream = f"request {job.request}"
+        stream = f"request {job.roster.request}"
         found = run.advanced(before.secret["weights"], steps, sigma, stream)
         return run.checked(found, strict=self.unlearn_steps is None or job.adaptive_requests)
 
-    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The request's own steps from the start, which never saw a private record."""
         run = _Run.of(self, job, before)
         sigma, steps = run.past[0].sigma, self._steps(run)
-        found = run.advanced(run.place.beginning, steps, sigma, f"placebo {job.request}")
+        found = run.advanced(run.place.beginning, steps, sigma, f"placebo {job.roster.request}")
         assumptions, history = exact_records(job)
         return replace(
             found,
@@ -159,7 +160,7 @@ class NetworkLangevin:
         )
 
     def cost(self, job: NetworkJob) -> float:
-        run = self._planned(job, max(job.forgotten, self._capacity(job)))
+        run = self._planned(job, max(job.roster.forgotten, self._capacity(job)))
         try:
             steps = self._steps(run)
         except NoCertificate:
@@ -182,7 +183,7 @@ class NetworkLangevin:
     def _planned(self, job: NetworkJob, forget: int) -> "_Run":
         """A run that has learned, and of whose records so many are to go."""
         run = _Run.of(self, job)
-        rows = job.public + job.private
+        rows = job.roster.records
         learned = run.descent.phases(
             job,
             run.place.dimension,
@@ -196,7 +197,7 @@ class NetworkLangevin:
         return replace(run, past=tuple(past), rounds=(0,) * len(past))
 
     def _capacity(self, job: NetworkJob) -> int:
-        return max(1, math.ceil(self.capacity * job.private))
+        return max(1, math.ceil(self.capacity * job.roster.private))
 
     def _chosen_sigma(self, run: "_Run") -> float:
         """Return the sigma that was given, or the least that honours the capacity.
@@ -223,9 +224,9 @@ class NetworkLangevin:
         job = run.job
         return Setting(
             run.descent.assumptions,
-            private=job.private,
-            public=job.public,
-            forget=min(forget, job.private + job.public - 1),
+            private=job.roster.private,
+            public=job.roster.public,
+            forget=min(forget, job.roster.private + job.roster.public - 1),
             step_size=self.step_size,
             learn_steps=self.learn_steps,
             normaliser=self.scheme.normaliser,
@@ -239,7 +240,7 @@ class NetworkLangevin:
 
     def _rows_of_a_step(self, job: NetworkJob) -> float:
         batches = getattr(self.scheme, "batches", 1)
-        return job.retained * getattr(self.scheme, "rate", 1.0) / batches
+        return job.roster.retained * getattr(self.scheme, "rate", 1.0) / batches
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,6 @@ class _Run:
 
     strategy: NetworkLangevin
     job: NetworkJob
-    rows: Job
     place: Place
     descent: Descent
     past: tuple[Phase, ...]
@@ -257,14 +257,14 @@ class _Run:
 
     @classmethod
     def of(
-        cls, strategy: NetworkLangevin, job: NetworkJob, before: NetworkOutcome | None = None
+        cls, strategy: NetworkLangevin, job: NetworkJob, before: Outcome | None = None
     ) -> "_Run":
-        place, rows, load = Place.of(job, strategy.around), rows_of(job), strategy.scheme.load
+        place, load = Place.of(job, strategy.around), strategy.scheme.load
         rounding = sum_rounding(
-            rows=job.public + job.private,
+            rows=job.roster.records,
             parameters=place.dimension,
             clip=strategy.clip,
-            divisor=(job.public + job.private) / load,
+            divisor=(job.roster.records) / load,
             memory=strategy.memory,
         )
         descent = Descent(
@@ -284,11 +284,11 @@ class _Run:
         if before is not None and before.history is not None:
             rounds = before.rounds
             past = (
-                since_deleted(rows, strategy.scheme, before.history, rounds)
+                since_deleted(job.roster, strategy.scheme, before.history, rounds)
                 if capacity is None
                 else before.history.phases  # they counted every later request when they were made
             )
-        return cls(strategy, job, rows, place, descent, past, rounds, capacity)
+        return cls(strategy, job, place, descent, past, rounds, capacity)
 
     @property
     def done(self) -> int:
@@ -297,10 +297,10 @@ class _Run:
 
     def history(self, phases: Sequence[Phase]) -> History:
         fixed = self.strategy.scheme.normaliser == "fixed"
-        count = self.job.public + self.job.private if fixed else None
+        count = self.job.roster.public + self.job.roster.private if fixed else None
         return History((*self.past, *phases), self.strategy.scheme.normaliser, count)
 
-    def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> NetworkOutcome:
+    def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> Outcome:
         """Take so many further steps, and return the model with their history."""
         gradient = partial(self._gradient, steps)
         moved = self.descent.run(
@@ -309,7 +309,7 @@ class _Run:
         phases = self.phases(steps, sigma)
         phases[-1] = replace(phases[-1], released=self.job.counts_every_model)
         rows = self.strategy._rows_of_a_step(self.job)
-        return NetworkOutcome(
+        return Outcome(
             self.place.state(moved),
             self.descent.assumptions,
             self.history(phases),
@@ -320,13 +320,13 @@ class _Run:
                 "ran in evaluation mode (no dropout), without momentum",
                 *self._declared_smooth(),
             ),
-            rounds=(*self.rounds, *(self.job.request,) * len(phases)),
+            rounds=(*self.rounds, *(self.job.roster.request,) * len(phases)),
             capacity=self.capacity,
             retained=("the parameters before they were cast to the model's own precision",),
             secret={"weights": moved},
         )
 
-    def checked(self, found: NetworkOutcome, *, strict: bool) -> NetworkOutcome:
+    def checked(self, found: Outcome, *, strict: bool) -> Outcome:
         """The outcome, with the word where it misses the target.
 
         Raises:
@@ -371,28 +371,27 @@ class _Run:
         bare = self.descent.phases(
             self.job, self.place.dimension, steps=steps, sigma=sigma, reach=reach
         )
-        recorded, first_step = [], self.done
+        recorded, first_step, roster = [], self.done, self.job.roster
         for phase in bare:
             scheme = self.strategy.scheme
-            recorded.append(scheme.record(phase, self.rows, self.rows.keep, first_step))
+            recorded.append(scheme.record(phase, roster, roster.present, first_step))
             first_step += phase.steps
         if self.capacity is None:
             return recorded
-        left = max(0, self.capacity - self.job.forgotten)
+        left = max(0, self.capacity - self.job.roster.forgotten)
         return [replace(phase, forgotten=left) for phase in recorded]
 
     def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
         """The gradient at step `index`; the last step is its own phase, where cycles restart."""
         strategy, in_phase = self.strategy, 0 if index == steps - 1 else index
-        chosen = strategy.scheme.objective(self.rows, self.done + index, in_phase)
-        assert chosen.keep is not None
+        batch = strategy.scheme.batch(self.job.roster, self.done + index, in_phase)
         return clipped_gradients(
             self.place.network,
             self.place.center + offset,
             self.job.batch,
-            chosen.keep.nonzero()[:, 0],
+            batch.members.nonzero()[:, 0],
             clip=strategy.clip,
-            divisor=chosen.nbar,
+            divisor=batch.divisor,
             memory=strategy.memory,
         )
 

@@ -27,15 +27,12 @@ from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.projection import l2_ball, whole_space
 from expunge.core.randomness import NORMAL_ERROR, normal_source
 from expunge.errors import NoCertificate, Refused
-from expunge.losses import Logistic
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
-from expunge.sampling.batches import keys_of
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
-from expunge.unlearning.job import Job
 from expunge.unlearning.networks.checks import refuse_mixing, refuse_remembering
-from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import with_state
 
 __all__ = [
@@ -45,7 +42,6 @@ __all__ = [
     "best_epsilon",
     "foreseen_words",
     "in_one_vector",
-    "rows_of",
 ]
 
 Around = Literal["start", "zero"]
@@ -151,7 +147,7 @@ class Descent:
             steps,
             self.step_size,
             sigma,
-            max(1, job.retained),
+            max(1, job.roster.retained),
             rounding=self._rounding(dimension, sigma, farthest),
         )
         exact = release.rounding_of(grid_of(job, noise_std, dimension), dimension)
@@ -221,25 +217,6 @@ class Place:
 def in_one_vector(named: dict[str, Tensor]) -> Tensor:
     """All parameters in one vector: (parameters,) float64 on the CPU."""
     return torch.cat([part.detach().double().cpu().flatten() for part in named.values()])
-
-
-def rows_of(job: NetworkJob) -> Job:
-    """The records as batch schemes know them: who is there, in which batch; no features."""
-    rows = job.public + job.private
-    public = torch.ones(job.public, dtype=torch.bool)
-    return Job(
-        loss=Logistic(l2=1.0),  # schemes never ask it
-        features=torch.empty(rows, 0),
-        targets=torch.empty(rows),
-        keep=torch.cat([public, job.keep]),
-        left=torch.cat([torch.zeros(job.public, dtype=job.left.dtype), job.left]),
-        keys=torch.cat([keys_of(("public", i) for i in range(job.public)), job.keys]),
-        public=job.public,
-        private=job.private,
-        target=job.target,
-        observer=job.observer,
-        seed=job.seed,
-    )
 
 
 def grid_of(job: NetworkJob, noise_std: float, dimension: int) -> float:

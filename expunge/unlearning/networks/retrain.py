@@ -17,9 +17,10 @@ from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, choice, instance
 from expunge.errors import InvalidInput
 from expunge.unlearning.model_file import salted
-from expunge.unlearning.networks.job import NetworkJob, NetworkOutcome
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
 from expunge.unlearning.networks.weights import state_of, with_state
+from expunge.unlearning.outcome import Outcome
 
 __all__ = ["RetrainNetwork", "exact_records", "fresh_state"]
 
@@ -58,13 +59,13 @@ class RetrainNetwork:
     def observers(self) -> tuple[Observer, ...]:
         return ("final",)
 
-    def fit(self, job: NetworkJob) -> NetworkOutcome:
+    def fit(self, job: NetworkJob) -> Outcome:
         start, declared = job.start, (PUBLIC_START,)
         if self.start == "scratch":
             start, kept = fresh_state(job)
             declared = (KEPT.format(", ".join(kept)),) if kept else ()
         assumptions, history = exact_records(job)
-        return NetworkOutcome(
+        return Outcome(
             trained(job, start, self.training, "retrain"),
             assumptions,
             history,
@@ -78,10 +79,10 @@ class RetrainNetwork:
             ),
         )
 
-    def forget(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         return self.fit(job)
 
-    def placebo(self, job: NetworkJob, before: NetworkOutcome) -> NetworkOutcome:
+    def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """Retraining carries nothing over, so it is its own placebo."""
         return self.fit(job)
 
@@ -98,7 +99,7 @@ def exact_records(job: NetworkJob) -> tuple[Assumptions, History]:
         lipschitz=1.0,  # any bound is true of the identity map, whose gradient is 0
         marks=dict.fromkeys(names, "enforced"),
     )
-    return assumptions, History((Phase(1, 0.5, 0.0, max(1, job.retained)),))
+    return assumptions, History((Phase(1, 0.5, 0.0, max(1, job.roster.retained)),))
 
 
 def fresh_state(job: NetworkJob) -> tuple[dict[str, Tensor], list[str]]:

@@ -26,24 +26,21 @@ from expunge.accounting.document import AccountRequest
 from expunge.accounting.history import History
 from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
-from expunge.sampling.batches import keys_of
 from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.commitments import commitments, form_of, tensor_sha256
 from expunge.unlearning.networks.comparison import Arm, Comparison
 from expunge.unlearning.networks.described import described, described_loss
 from expunge.unlearning.networks.finetune import HeadFinetune
-from expunge.unlearning.networks.fitted import Fitted
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
-from expunge.unlearning.networks.job import (
-    NetworkJob,
-    NetworkLoss,
-    NetworkOutcome,
-    NetworkStrategy,
-)
+from expunge.unlearning.networks.network_fitted import NetworkFitted
+from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss, NetworkStrategy
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.weights import load_into, network_bytes, state_of, with_state
+from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.roster import Roster
+from expunge.unlearning.row_store import RowStore
 
 __all__ = ["Again", "document_of", "restored", "tensors_to_save"]
 
@@ -66,7 +63,7 @@ class Again(NamedTuple):
     certificate: Certificate | None
 
 
-def document_of(fitted: Fitted, model: bytes) -> dict[str, Any]:
+def document_of(fitted: NetworkFitted, model: bytes) -> dict[str, Any]:
     """What was done, as it was at fit; the unlearner's own attributes may have changed since.
 
     Raises:
@@ -90,7 +87,7 @@ def document_of(fitted: Fitted, model: bytes) -> dict[str, Any]:
         "loss": described_loss(job.loss),
         "module": _described_module(job.module),
         "ids": _saved_ids(fitted),
-        "private": job.private,
+        "private": job.roster.private,
         "form": form_of(job.inputs, job.targets),
         "public": _public_sha256(job.public_inputs, job.public_targets),
         "outcome": {
@@ -115,7 +112,7 @@ def document_of(fitted: Fitted, model: bytes) -> dict[str, Any]:
     }
 
 
-def tensors_to_save(fitted: Fitted) -> dict[str, Tensor]:
+def tensors_to_save(fitted: NetworkFitted) -> dict[str, Tensor]:
     """What the next request starts from, records excepted."""
     job, outcome, key = fitted.job, fitted.outcome, secrets.token_bytes(32)
     frozen, start = _frozen_names(fitted.strategy, job.head, list(job.start)), job.start
@@ -125,9 +122,9 @@ def tensors_to_save(fitted: Fitted) -> dict[str, Tensor]:
         if value.dtype != start[name].dtype or tensor_sha256(value) != tensor_sha256(start[name])
     }
     tensors = {
-        "left": job.left,
+        "left": job.roster.left,
         "key": torch.frombuffer(bytearray(key), dtype=torch.uint8),
-        "commitments": commitments(job.inputs, job.targets, job.keep, key),
+        "commitments": commitments(job.inputs, job.targets, _private_there(job.roster), key),
         **{f"start.{name}": value for name, value in start.items() if name not in frozen},
         **{f"state.{name}": value for name, value in moved.items()},
         **{f"secret.{name}": value for name, value in outcome.secret.items()},
@@ -138,7 +135,7 @@ def tensors_to_save(fitted: Fitted) -> dict[str, Tensor]:
 
 def restored(
     document: dict[str, Any], saved: dict[str, Tensor], again: Again, settings: dict[str, Any]
-) -> Fitted:
+) -> NetworkFitted:
     """What was saved, on the records and the model that are given again.
 
     Args:
@@ -157,7 +154,8 @@ def restored(
         )
     frozen = _frozen_names(strategy, settings["head"], list(document["module"]))
     template = _template(again.model, document["module"], _part(saved, "start"), frozen)
-    inputs, targets, ids = _private(document, saved, again)
+    roster = _roster(document, saved["left"])
+    inputs, targets = _private(document, saved, again, roster)
     public = (None, None) if again.public is None else tensors_of(again.public, "public")
     if _public_sha256(*public) != document["public"]:
         raise InvalidInput("public", "not the records that came to fit, in their order")
@@ -172,9 +170,7 @@ def restored(
         loss=copy.deepcopy(again.loss),
         inputs=inputs,
         targets=targets,
-        keep=saved["left"] == 0,
-        left=saved["left"],
-        keys=keys_of(ids),
+        roster=roster,
         public_inputs=public[0],
         public_targets=public[1],
         target=EpsilonDelta(settings["epsilon"], settings["delta"]),
@@ -188,13 +184,13 @@ def restored(
     _check_tried(strategy, job, _part(saved, "tried"))
     outcome = _outcome(document["outcome"], job, saved)
     text, comparison = document["certificate"], document["comparison"]
-    made = Fitted(
+    made = NetworkFitted(
         job=job,
+        rows=RowStore((inputs, targets), roster.public, erasures=roster.request),
         strategy=strategy,
         retraining=settings["retraining"],
         outcome=outcome,
         earlier=_records(document["earlier"]),
-        ids=ids,
         held_out=held_out,
         released=settings["released"],
         released_before=document["released_before"],
@@ -249,9 +245,26 @@ def _template(
     return template
 
 
+def _roster(document: dict[str, Any], left: Tensor) -> Roster:
+    """Who was there, and who left.
+
+    Raises:
+        ValueError: the state has another number of records than the document.
+    """
+    public, count = (document["public"] or [0])[0], document["private"]
+    if len(left) != public + count:
+        raise ValueError(f"{len(left)} records in the state, {public + count} in the document")
+    return Roster.of(id_rows(document["ids"], count, public), public, left)
+
+
+def _private_there(roster: Roster) -> Tensor:
+    """(private records,) which are still there."""
+    return roster.present[roster.public :]
+
+
 def _private(
-    document: dict[str, Any], saved: dict[str, Tensor], again: Again
-) -> tuple[Inputs, Tensor, Any]:
+    document: dict[str, Any], saved: dict[str, Tensor], again: Again, roster: Roster
+) -> tuple[Inputs, Tensor]:
     """The records in the order they had at `fit`; those of forgotten ones zero, never read."""
     given, labels = tensors_of(again.private, "private")
     form = form_of(given, labels)
@@ -260,17 +273,14 @@ def _private(
             raise InvalidInput("private", f"{name}: {form.get(name)}, at fit {stated}")
     if form.keys() != document["form"].keys():
         raise InvalidInput("private", f"{', '.join(form)}; at fit {', '.join(document['form'])}")
-    count, listed = document["private"], document["ids"]
-    known = RowNumbers(count, 0) if listed is None else id_rows(listed, count, 0)
-    if again.ids is None and (listed is not None or len(labels) != count):
+    count, known = roster.private, {id_: row - roster.public for id_, row in roster.ids.items()}
+    if again.ids is None and (document["ids"] is not None or len(labels) != count):
         raise InvalidInput("ids", "give the ids of these records, as at fit")
     try:
         rows = id_rows(again.ids, len(labels), 0)
     except (TypeError, ValueError) as error:
         raise InvalidInput("ids", str(error).removeprefix("ids: ")) from error
-    keep = saved["left"] == 0
-    if len(keep) != count:
-        raise ValueError(f"{len(keep)} records in the state, {count} in the document")
+    keep = _private_there(roster)
     for one in rows:
         if one not in known:
             raise InvalidInput("private", f"id {one!r} was not there at fit")
@@ -292,16 +302,17 @@ def _private(
     for one, row in known.items():
         if not torch.equal(found[row], saved["commitments"][row]):
             raise InvalidInput("private", f"record {one!r} is not what it was at fit")
-    return inputs, targets, known
+    return inputs, targets
 
 
-def _saved_ids(fitted: Fitted) -> list[Any] | None:
-    if isinstance(fitted.ids, RowNumbers):
+def _saved_ids(fitted: NetworkFitted) -> list[Any] | None:
+    ids = fitted.job.roster.ids
+    if isinstance(ids, RowNumbers):
         return None
-    for one in fitted.ids:
+    for one in ids:
         if type(one) not in (str, int) or LONE.search(str(one)):
             raise InvalidInput("ids", f"{one!r} cannot be saved; texts and whole numbers can")
-    return list(fitted.ids)
+    return list(ids)
 
 
 def _public_sha256(inputs: Inputs | None, targets: Tensor | None) -> list[Any] | None:
@@ -356,9 +367,9 @@ def _check_tried(strategy: NetworkStrategy, job: NetworkJob, saved: dict[str, Te
             raise InvalidInput(field, f"gives other {name} than at fit; {remedy}")
 
 
-def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]) -> NetworkOutcome:
+def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]) -> Outcome:
     records, secret = _records(document), _part(saved, "secret")
-    return NetworkOutcome(
+    return Outcome(
         job.start | _part(saved, "state"),
         records["assumptions"],
         records["history"],
@@ -372,7 +383,7 @@ def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]
     )
 
 
-def _check_certificate(fitted: Fitted, model: str) -> None:
+def _check_certificate(fitted: NetworkFitted, model: str) -> None:
     """Check that state, document and certificate belong together.
 
     Raises:
@@ -382,8 +393,8 @@ def _check_certificate(fitted: Fitted, model: str) -> None:
     whole = network_bytes(with_state(job.module, fitted.outcome.state), fitted.outcome.salt)
     if hashlib.sha256(whole).hexdigest() != model:
         raise ValueError("the weights are not those that the document names")
-    if len(fitted.issued) != job.request or (certificate is None) != (not fitted.issued):
-        raise ValueError(f"{len(fitted.issued)} certificates for {job.request} requests")
+    if len(fitted.issued) != job.roster.request or (certificate is None) != (not fitted.issued):
+        raise ValueError(f"{len(fitted.issued)} certificates for {job.roster.request} requests")
     if certificate is None:
         return
     if certificate.sha256 != fitted.issued[-1]:
@@ -396,11 +407,11 @@ def _check_certificate(fitted: Fitted, model: str) -> None:
     if not _is_about(certificate, fitted.outcome):
         raise ValueError("the certificate is about another history")
     stated = (certificate.forgotten, certificate.strategy, certificate.delta)
-    if stated != (job.forgotten, fitted.strategy_name, fitted.delta):
+    if stated != (job.roster.forgotten, fitted.strategy.name, job.target.delta):
         raise ValueError("the certificate is about another request")
 
 
-def _is_about(certificate: Certificate, outcome: NetworkOutcome) -> bool:
+def _is_about(certificate: Certificate, outcome: Outcome) -> bool:
     """Whether it states the outcome's own constants and phases."""
     if outcome.assumptions is None or outcome.history is None:
         return False

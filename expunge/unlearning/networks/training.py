@@ -22,7 +22,7 @@ from expunge.core.checks import check_fields, count, function, positive
 from expunge.errors import NoCertificate
 from expunge.unlearning.networks.checks import refuse_half_precision, refuse_hidden_state
 from expunge.unlearning.networks.flops import training_flops
-from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import state_of, with_state
 
 __all__ = ["Training", "drawing", "trained", "training_cost"]
@@ -70,7 +70,7 @@ def _fixed_in_advance(name: str, value: Any) -> float | int:
 
 def training_cost(job: NetworkJob, training: Training) -> float:
     """Nominal FLOPs: a function of counts and settings alone."""
-    return training.epochs * job.retained * training_flops(job.module, job.inputs)
+    return training.epochs * job.roster.retained * training_flops(job.module, job.inputs)
 
 
 def trained(

@@ -15,46 +15,45 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.strategies import Strategy as Price
 from expunge.core.checks import integer
-from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
-from expunge.sampling.batches import keys_of
+from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.unlearning.fitted import fresh_lineage
-from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
-from expunge.unlearning.issuing import certify
+from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.choice import EXPOSED
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
-from expunge.unlearning.networks.comparison import Comparison, compared
+from expunge.unlearning.networks.comparison import Comparison
 from expunge.unlearning.networks.finetune import HeadFinetune
-from expunge.unlearning.networks.fitted import Fitted, records_of
 from expunge.unlearning.networks.head import Head
-from expunge.unlearning.networks.inputs import Columns, Inputs, taking_columns
-from expunge.unlearning.networks.job import (
-    ROWS,
+from expunge.unlearning.networks.inputs import Columns, taking_columns
+from expunge.unlearning.networks.langevin import NetworkLangevin
+from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
+from expunge.unlearning.networks.network_job import (
     Foreseeing,
     NetworkJob,
     NetworkLoss,
-    NetworkOutcome,
     NetworkStrategy,
 )
-from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.noisy_descent import foreseen_words
 from expunge.unlearning.networks.parameters import check_unlearner
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork
+from expunge.unlearning.requests import honour
+from expunge.unlearning.roster import Roster
+from expunge.unlearning.row_store import RowStore
 
 __all__ = ["NAMED", "TorchUnlearner"]
 
@@ -64,15 +63,10 @@ NAMED: dict[str, NetworkStrategy] = {
 # Who wrote a module: it has seen private records, and is no start for anybody else.
 _WRITERS: "WeakKeyDictionary[nn.Module, object]" = WeakKeyDictionary()
 NOT_IT = "the model is no longer the one that came to fit; fit again"
-CALLERS = (
-    "preprocessing before fit, what the loss remembers outside itself, and the choice of all "
-    "parameters, are the caller's"
-)
 SETTINGS = (
     "loss", "head", "target", "strategy", "observer", "retraining", "released", "random_state",
     "device", "adaptive_requests",
 )  # fmt: skip
-UNTRIED = "no placebo was run: fit(..., evaluate=(inputs, targets)) tells what a certificate buys"
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -158,7 +152,7 @@ class TorchUnlearner:
         self._busy = threading.RLock()
         self._template: nn.Module | None = None
         self._released: ReleasedNetwork | None = None  # where pickle left nothing else
-        self._fitted: Fitted | None = None
+        self._fitted: NetworkFitted | None = None
 
     @_one_at_a_time
     def fit(
@@ -177,8 +171,9 @@ class TorchUnlearner:
         if not any(True for _ in self.model.parameters()):
             raise InvalidInput("model", "has no parameters, so there is nothing to learn")
         inputs, targets = tensors_of(private, "private")
-        known = id_rows(ids, len(inputs), offset=0)
         others = (None, None) if public is None else tensors_of(public, "public")
+        public_count = 0 if others[0] is None else len(others[0])
+        known = id_rows(ids, len(inputs), offset=public_count)
         held_out = None if evaluate is None else tensors_of(evaluate, "evaluate")
         template = self._template
         if template is None:
@@ -195,9 +190,7 @@ class TorchUnlearner:
             loss=copy.deepcopy(self.loss),
             inputs=inputs,
             targets=targets,
-            keep=torch.ones(len(inputs), dtype=torch.bool),
-            left=torch.zeros(len(inputs), dtype=torch.int64),
-            keys=keys_of(known),
+            roster=Roster.of(known, public_count),
             public_inputs=others[0],
             public_targets=others[1],
             target=self.target,
@@ -209,16 +202,16 @@ class TorchUnlearner:
             adaptive_requests=bool(self.adaptive_requests),
         )
         strategy, before = copy.deepcopy(self.strategy), self._fitted
-        outcome = _in_order(strategy.fit(job))
+        outcome = strategy.fit(job).laid_out()
         self._template = template
         self._install(
-            Fitted(
+            NetworkFitted(
                 job=job,
+                rows=RowStore((job.inputs, job.targets), first=public_count),
                 strategy=strategy,
                 retraining=copy.deepcopy(self.retraining),
                 outcome=outcome,
                 earlier=records_of(outcome),
-                ids=known,
                 held_out=held_out,
                 released=bool(self.released),
                 released_before=before is not None and (before.released or before.released_before),
@@ -238,52 +231,11 @@ class TorchUnlearner:
             ValueError: an id that is unknown, public, repeated or already forgotten, named.
             NoCertificate: nothing was changed; the message says why.
         """
-        fitted = self._known()
-        check_request(request)
-        rows = rows_to_forget(ids, fitted.ids, fitted.job.keep)
-        if not fitted.unchanged:
-            raise NoCertificate("the stored records changed since fit; fit again")
-        if _shapes(self.model) != _shapes(fitted.job.module):
-            raise NoCertificate(NOT_IT)
-        keep, left = fitted.job.keep.clone(), fitted.job.left.clone()
-        keep[rows] = False
-        left[rows] = fitted.job.request + 1
-        job = replace(fitted.job, keep=keep, left=left)
-        if not job.retained:
-            raise ValueError("forget: no record would remain, so there is no comparator")
-        try:
-            outcome = _in_order(fitted.strategy.forget(job, fitted.outcome))
-        except NotConverged as error:
-            raise NoCertificate(str(error)) from error
-        comparison = _compared(fitted, job, outcome, fitted.outcome, fitted.held_out)
-        certificate = certify(
-            outcome,
-            network_bytes(with_state(job.module, outcome.state), outcome.salt),
-            fitted,
-            forgotten=job.forgotten,
-            request=request,
-            declared=(CALLERS, UNTRIED if comparison is None else comparison.line),
-        )
-        self._check_writable(job, outcome)
-        # Everything succeeded: only now does anything change.
-        job.inputs[rows] = 0
-        job.targets[rows] = 0
-        for name, tensor in outcome.secret.items():
-            if name.startswith(ROWS):
-                tensor[[job.public + row for row in rows]] = 0
-        self._install(
-            replace(
-                fitted,
-                job=job,
-                outcome=outcome,
-                earlier=records_of(fitted.outcome),
-                issued=(*fitted.issued, certificate.sha256),
-                certificate=certificate,
-                comparison=comparison,
-                fingerprint=None,
-            )
-        )
-        return certificate.model_copy(deep=True)
+        fitted = self.fitted_
+        self._check_writable(fitted)
+        state, certificate = honour(fitted, ids, request)
+        self._install(state)
+        return certificate
 
     @property
     def certificate(self) -> Certificate | None:
@@ -291,13 +243,13 @@ class TorchUnlearner:
         if self._fitted is None and self._released is not None:
             held = self._released.certificate
         else:
-            held = self._known().certificate
+            held = self.fitted_.certificate
         return None if held is None else held.model_copy(deep=True)
 
     @property
     def history(self) -> History | None:
         """What the certificate is a function of; None where there is nothing to certify yet."""
-        return self._known().outcome.history
+        return self.fitted_.outcome.history
 
     @_one_at_a_time
     def placebo(self, evaluate: Any = None) -> Comparison:
@@ -306,7 +258,7 @@ class TorchUnlearner:
         Args:
             evaluate: Held-out records; those of `fit` by default, where nothing is run again.
         """
-        fitted = self._known()
+        fitted = self.fitted_
         if fitted.certificate is None:
             raise InvalidInput("placebo", "nothing was forgotten yet")
         if evaluate is None and fitted.comparison is not None:
@@ -317,21 +269,17 @@ class TorchUnlearner:
         before = replace(fitted.outcome, **fitted.earlier)
         held_out = tensors_of(evaluate, "evaluate")
         refuse_other_form(held_out[0], fitted.job.inputs, "evaluate")
-        comparison = _compared(fitted, fitted.job, fitted.outcome, before, held_out)
-        assert comparison is not None
-        return comparison
+        return fitted.compare(before, held_out)
 
     def plan(self, forget: int) -> list[Price]:
         """This strategy and the standard ones, priced for forgetting so many records."""
-        fitted = self._known()
+        fitted = self.fitted_
         job = fitted.job
-        there = job.private - job.forgotten
+        there = job.roster.private - job.roster.forgotten
         if not 0 < integer("forget", forget) <= there:
             raise ValueError(f"forget: {forget} of {there} private records")
-        keep, left = job.keep.clone(), job.left.clone()
-        gone = job.keep.nonzero()[:forget, 0]  # any of them: only counts matter
-        keep[gone], left[gone] = False, job.request + 1
-        smaller = replace(job, keep=keep, left=left)
+        there = (row for row in job.present.tolist() if row >= job.roster.public)
+        smaller = job.without(islice(there, forget))  # any of them: only counts matter
         known = {s.name: s for s in (*NAMED.values(), fitted.retraining, fitted.strategy)}
         rows = [_price(smaller, s, forget, fitted.retraining) for s in known.values()]
         return sorted(rows, key=lambda p: (p.excluded is not None, p.cost_of_retraining or 0.0))
@@ -350,7 +298,7 @@ class TorchUnlearner:
         """
         from expunge.unlearning.networks import files
 
-        self._fitted = replace(self._known(), copied=True)  # even if interrupted: it may be there
+        self._fitted = replace(self.fitted_, copied=True)  # even if interrupted: it may be there
         files.save(self, folder)
 
     @classmethod
@@ -402,15 +350,13 @@ class TorchUnlearner:
 
     def model_bytes(self) -> bytes:
         """The current model's file, as the last fit or request left it."""
-        fitted = self._known()
-        whole = with_state(fitted.job.module, fitted.outcome.state)
-        return network_bytes(whole, fitted.outcome.salt)
+        return self.fitted_.model_bytes
 
     def release(self) -> ReleasedNetwork:
         """A copy of the model with its certificate: no record and no secret."""
         if self._fitted is None and self._released is not None:
             return self._released
-        fitted = self._known()
+        fitted = self.fitted_
         model = copy.deepcopy(self.model).cpu().eval()
         copy_into(model, with_state(fitted.job.module, fitted.outcome.state))
         _WRITERS[model] = self._mark  # it has seen private records: no start for another fit
@@ -446,7 +392,14 @@ class TorchUnlearner:
         """
         return self.__copy__()
 
-    def _known(self) -> Fitted:
+    @property
+    def fitted_(self) -> NetworkFitted:
+        """What a request reads and replaces; fixed at fit, whatever attributes do later.
+
+        Raises:
+            InvalidInput: not fitted yet.
+            NoCertificate: only what may be handed out is here (`release`, pickle).
+        """
         if self._released is not None and self._fitted is None:
             raise NoCertificate(RELEASED_ONLY)
         if self._fitted is None:
@@ -468,31 +421,25 @@ class TorchUnlearner:
                 "model", "another unlearner has trained it on its private records; pass a fresh one"
             )
 
-    def _check_writable(self, job: NetworkJob, outcome: NetworkOutcome) -> None:
-        """Check that the user's model, buffers and untied layers too, becomes what is certified."""
-        whole = with_state(job.module, outcome.state)
+    def _check_writable(self, fitted: NetworkFitted) -> None:
+        """Check that what is certified can be written into the user's model as a whole.
+
+        Raises:
+            NoCertificate: its shapes, buffers or ties are not those that came to fit.
+        """
+        whole = with_state(fitted.job.module, fitted.outcome.state)
         trial = copy.deepcopy(self.model).cpu()
+        shapes = [{n: v.shape for n, v in module.state_dict().items()} for module in (trial, whole)]
+        if shapes[0] != shapes[1]:
+            raise NoCertificate(NOT_IT)
         copy_into(trial, whole)
         if network_bytes(trial) != network_bytes(whole):
             raise NoCertificate(NOT_IT)
 
-    def _install(self, fitted: Fitted) -> None:
+    def _install(self, fitted: NetworkFitted) -> None:
         copy_into(self.model, with_state(fitted.job.module, fitted.outcome.state))
         _WRITERS[self.model] = self._mark
         self._fitted = fitted
-
-
-def _compared(
-    fitted: Fitted,
-    job: NetworkJob,
-    outcome: NetworkOutcome,
-    before: NetworkOutcome,
-    held_out: tuple[Inputs, Tensor] | None,
-) -> Comparison | None:
-    """The request beside exact deletions of the same cost, where there are records to try it on."""
-    if held_out is None:
-        return None
-    return compared(job, fitted.strategy, outcome, before, held_out, fitted.retraining)
 
 
 def _price(
@@ -521,12 +468,6 @@ def _chosen(strategy: str | NetworkStrategy) -> NetworkStrategy:
     return strategy
 
 
-def _in_order(outcome: NetworkOutcome) -> NetworkOutcome:
-    """Laid out as a file would bring it back: the next request is the same to the last bit."""
-    secret = {name: value.contiguous() for name, value in outcome.secret.items()}
-    return replace(outcome, secret=secret)
-
-
 def _promised(bare: Price, job: NetworkJob, strategy: NetworkStrategy, forget: int) -> Price:
     """What a request's certificate would say, from counts and settings alone."""
     if isinstance(strategy, RetrainNetwork):
@@ -544,7 +485,3 @@ def _promised(bare: Price, job: NetworkJob, strategy: NetworkStrategy, forget: i
             excluded=words[0] if words else None,
         )
     return bare
-
-
-def _shapes(module: nn.Module) -> dict[str, torch.Size]:
-    return {name: value.shape for name, value in module.state_dict().items()}

@@ -21,8 +21,10 @@ from tests.unlearning.records import labelled, measured
 def steepest(reg):
     job = reg.fitted_.job
     th = reg.fitted_.outcome.theta
-    rows = job.features[job.keep].double()
-    r = (rows @ th.T)[:, 0] - job.targets[job.keep].clamp(-reg.target_norm, reg.target_norm)
+    rows = job.features[job.roster.present].double()
+    r = (rows @ th.T)[:, 0] - job.targets[job.roster.present].clamp(
+        -reg.target_norm, reg.target_norm
+    )
     return float((r.abs() * rows.norm(dim=1)).max())
 
 

@@ -60,7 +60,7 @@ def test_every_phase_knows_how_many_of_its_records_are_gone_by_now():
         (steps[2], 957, 3),
         (steps[3], 954, 0),
     ]
-    assert job.forgotten == 6
+    assert job.roster.forgotten == 6
 
 
 def test_noise_first_puts_all_noise_into_the_first_unlearning_step():
@@ -155,7 +155,7 @@ def test_the_capacity_that_was_asked_for_is_honoured(observer):
     strategy = Langevin(learn_steps=60, capacity=0.2)
     job = job_of(private=50, public=450, observer=observer)
     outcomes, after = chain(strategy, job, range(450, 460))
-    assert after.forgotten == 10
+    assert after.roster.forgotten == 10
     assert epsilon(outcomes[-1], after) <= 1.0
 
 

@@ -114,12 +114,12 @@ def test_requests_in_a_row_leave_the_gram_matrix_of_what_is_left(monkeypatch):
         job = without(job, gone)
         outcome = strategy.forget(job, outcome)
         job.features[gone] = 0
-    assert 0 < job.objective.gram(job.keep).rows < 40
+    assert 0 < job.objective.gram(job.roster.present).rows < 40
     assert_the_gram_is_of_what_is_left(job, outcome)
 
 
 def assert_the_gram_is_of_what_is_left(job, outcome):
-    fresh = job.objective.gram(job.keep)
+    fresh = job.objective.gram(job.roster.present)
     assert outcome.secret["gram_of"].tolist()[:2] == [fresh.rows, fresh.places]
     assert torch.equal(outcome.secret["gram"], fresh.total)
 

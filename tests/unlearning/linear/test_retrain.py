@@ -31,11 +31,9 @@ def test_from_a_sample_of_rows_it_is_bit_for_bit_as_if_the_forgotten_never_were(
     job = without(job_of(Logistic(l2=1e-3)), [45, 46, 70])
     never = replace(
         job,
-        features=job.features[job.keep],
-        targets=job.targets[job.keep],
-        keep=torch.ones(97, dtype=torch.bool),
-        left=torch.zeros(97, dtype=torch.int64),
-        private=57,
+        features=job.features[job.roster.present],
+        targets=job.targets[job.roster.present],
+        roster=job_of(private=57).roster,
     )
     assert torch.equal(Retrain().fit(job).theta, Retrain().fit(never).theta)
 

@@ -5,17 +5,15 @@ from dataclasses import replace
 import torch
 
 from expunge.accounting.account import account
+from tests.unlearning.networks import problems
 
 
 def without(job, rows):
     """The job after one more request for these private rows, which are zeroed."""
-    keep, left = job.keep.clone(), job.left.clone()
     inputs, targets = job.inputs.clone(), job.targets.clone()
-    left[rows] = job.request + 1
-    keep[rows] = False
     inputs[rows] = 0
     targets[rows] = 0
-    return replace(job, keep=keep, left=left, inputs=inputs, targets=targets)
+    return replace(problems.without(job, rows), inputs=inputs, targets=targets)
 
 
 def with_row(job, row, value):

@@ -5,8 +5,10 @@ import torch
 from torch import nn
 
 from expunge.accounting.calibration import EpsilonDelta
-from expunge.unlearning.networks.job import NetworkJob
+from expunge.unlearning.ids import id_rows
+from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import state_of
+from expunge.unlearning.roster import Roster
 from tests.unlearning.records import labelled
 
 
@@ -73,9 +75,7 @@ def job_of(module=None, *, private=60, public=40, seed=0, loss=None, head="fc", 
         "loss": nn.CrossEntropyLoss() if loss is None else loss,
         "inputs": inputs,
         "targets": targets,
-        "keep": torch.ones(private, dtype=torch.bool),
-        "left": torch.zeros(private, dtype=torch.int64),
-        "keys": torch.arange(private),
+        "roster": Roster.of(id_rows(None, private, public), public),
         "public_inputs": others[0],
         "public_targets": others[1],
         "target": EpsilonDelta(1.0, 1e-5),
@@ -85,6 +85,11 @@ def job_of(module=None, *, private=60, public=40, seed=0, loss=None, head="fc", 
         "start": state_of(module),
     }
     return NetworkJob(**settings | changed)
+
+
+def without(job, rows):
+    """The job after one more request for these private rows."""
+    return job.without([job.roster.public + row for row in rows])
 
 
 def bits(state):

@@ -13,7 +13,7 @@ from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
-from expunge.unlearning.networks.job import NetworkStrategy
+from expunge.unlearning.networks.network_job import NetworkStrategy
 from expunge.unlearning.networks.noisy_descent import Descent
 from expunge.unlearning.networks.training import Training
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
@@ -199,7 +199,7 @@ def test_the_certificate_names_its_comparator_and_can_be_recomputed(strategy):
         delta=job.target.delta,
         stated=Stated(
             strategy=strategy.name,
-            records=job.public + job.private,
+            records=job.roster.records,
             forgotten=2,
             declared=outcome.declared,
         ),

@@ -10,8 +10,7 @@ from expunge.unlearning.networks.comparison import Arm, Comparison, compared, co
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training
-from tests.unlearning.networks.problems import job_of, network, rows
-from tests.unlearning.problems import without
+from tests.unlearning.networks.problems import job_of, network, rows, without
 
 
 def comparison(placebo, warm_start, strategy="head"):

@@ -442,7 +442,7 @@ def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
 
 def test_a_request_in_another_thread_waits_for_the_save(tmp_path, monkeypatch):
     made = fitted(random_state=3)
-    before = made._fitted.job.keep.clone()
+    before = made.fitted_.job.roster.present.clone()
     tensors_to_save = saved.tensors_to_save
     other = threading.Thread(target=lambda: made.forget("p1"))
 
@@ -454,7 +454,7 @@ def test_a_request_in_another_thread_waits_for_the_save(tmp_path, monkeypatch):
     monkeypatch.setattr(saved, "tensors_to_save", meanwhile)
     made.save(tmp_path / "m")
     other.join()
-    assert torch.equal(resume(tmp_path / "m")._fitted.job.keep, before)
+    assert torch.equal(resume(tmp_path / "m").fitted_.job.roster.present, before)
     assert made.certificate.forgotten == 1
 
 
@@ -501,7 +501,7 @@ made.save({str(folder)!r})
 """
     killed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     assert killed.returncode == -signal.SIGKILL
-    feature = fitted(random_state=3)._fitted.outcome.secret["rows.features"][41].numpy().tobytes()
+    feature = fitted(random_state=3).fitted_.outcome.secret["rows.features"][41].numpy().tobytes()
     inside = folder / "secret"
     assert any(feature in path.read_bytes() for path in inside.iterdir())
     assert resume(folder).certificate.forgotten == 1

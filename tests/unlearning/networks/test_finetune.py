@@ -7,8 +7,7 @@ import torch
 from expunge.unlearning.networks.finetune import HeadFinetune
 from expunge.unlearning.networks.head import FEATURES, Head
 from expunge.unlearning.networks.training import Training
-from tests.unlearning.networks.problems import bits, job_of
-from tests.unlearning.problems import without
+from tests.unlearning.networks.problems import bits, job_of, without
 
 STRATEGY = HeadFinetune(Training(epochs=2, batch_size=16))
 

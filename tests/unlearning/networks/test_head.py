@@ -15,8 +15,7 @@ from expunge.losses.objective import Objective
 from expunge.unlearning.model_file import SALT
 from expunge.unlearning.networks.head import FEATURES, Head
 from expunge.unlearning.networks.weights import with_state
-from tests.unlearning.networks.problems import bits, job_of, network
-from tests.unlearning.problems import without
+from tests.unlearning.networks.problems import bits, job_of, network, without
 
 
 def binary(job):
@@ -35,7 +34,10 @@ def test_the_written_layer_gives_the_scores_that_were_certified(bias):
     module = with_state(job.module, outcome.state)
     # Public rows are within the bound by definition, so no row of theirs is cut.
     torch.testing.assert_close(
-        module(job.public_inputs).detach().double(), scores[: job.public], rtol=1e-4, atol=1e-4
+        module(job.public_inputs).detach().double(),
+        scores[: job.roster.public],
+        rtol=1e-4,
+        atol=1e-4,
     )
 
 
@@ -238,7 +240,7 @@ def own_loss(outputs, targets):
 )
 def test_what_cannot_be_certified_is_refused(changed, said):
     with pytest.raises(InvalidInput, match=said):
-        Head().fit(replace(job_of(), **changed))
+        Head().fit(replace(job_of(public=0 if "public_inputs" in changed else 40), **changed))
 
 
 def test_without_public_records_a_number_will_do():

@@ -16,8 +16,8 @@ from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier
 from expunge.unlearning.networks import langevin as module_under_test
 from expunge.unlearning.networks.clipped_gradients import clipped_gradients
-from expunge.unlearning.networks.job import NetworkStrategy
 from expunge.unlearning.networks.langevin import NetworkLangevin
+from expunge.unlearning.networks.network_job import NetworkStrategy
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 from tests.unlearning.networks.noisy_jobs import flat, judged, with_row, without
 from tests.unlearning.networks.problems import bits, job_of, network
@@ -346,11 +346,8 @@ def test_the_printed_constants_are_those_of_the_run(around, monkeypatch):
 
     monkeypatch.setattr(module_under_test, "clipped_gradients", spy)
     strategy = replace(RUN, clip=0.01, radius=0.4, weight_decay=0.2, around=around, sigma=5.0)
-    job = job_of()
     # One record alone, so that its gradient's length is the step's.
-    outcome = strategy.fit(
-        without(replace(job, public_inputs=None, public_targets=None), range(59))
-    )
+    outcome = strategy.fit(without(job_of(public=0), range(59)))
     printed = outcome.assumptions
     assert printed.marks == dict.fromkeys(("clip", "weight_decay", "radius"), "enforced")
     assert max(lengths) == pytest.approx(printed.clip, rel=1e-6)

@@ -9,8 +9,8 @@ from torch import nn
 from expunge.core.randomness import normal_source
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.networks import noisy_descent
-from expunge.unlearning.networks.noisy_descent import Descent, Place, grid_of, rows_of
-from tests.unlearning.networks.noisy_jobs import flat, without
+from expunge.unlearning.networks.noisy_descent import Descent, Place, grid_of
+from tests.unlearning.networks.noisy_jobs import flat
 from tests.unlearning.networks.problems import job_of, network
 
 WIDE = 4000
@@ -157,14 +157,6 @@ def test_parameters_go_into_one_vector_and_back(around):
     torch.testing.assert_close(place.offset_of(back), place.beginning)
     with pytest.raises(ValueError, match="around"):
         Place.of(job, "nowhere")
-
-
-def test_batches_know_public_rows_first_and_who_left_when():
-    job = without(job_of(private=6, public=3), [1, 4])
-    rows = rows_of(job)
-    assert rows.keep.tolist() == [True] * 3 + [True, False, True, True, False, True]
-    assert rows.left.tolist() == [0] * 3 + [0, 1, 0, 0, 1, 0]
-    assert len(rows.keys.unique()) == 9
 
 
 def test_the_printed_constants_are_those_of_the_steps():

@@ -11,8 +11,7 @@ from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
 from expunge.unlearning.networks.retrain import RetrainNetwork, exact_records, fresh_state
 from expunge.unlearning.networks.training import Training
-from tests.unlearning.networks.problems import bits, job_of, network
-from tests.unlearning.problems import without
+from tests.unlearning.networks.problems import bits, job_of, network, without
 
 SHORT = Training(epochs=2, batch_size=16)
 
@@ -25,9 +24,7 @@ def test_it_is_bit_for_bit_the_model_without_the_forgotten_records(start):
         job,
         inputs=job.inputs[rest],
         targets=job.targets[rest],
-        keep=job.keep[rest],
-        left=job.left[rest],
-        keys=job.keys[rest],
+        roster=job_of(private=57).roster,
     )
     strategy = RetrainNetwork(start, SHORT)
     before = strategy.fit(job)
@@ -51,7 +48,7 @@ def test_its_record_is_epsilon_zero_and_recomputes():
         assumptions,
         history,
         delta=1e-5,
-        stated=Stated(strategy="retrain", records=job_of().retained),
+        stated=Stated(strategy="retrain", records=job_of().roster.retained),
     )
     assert certificate.claim.epsilon == 0
     assert not differences(certificate)

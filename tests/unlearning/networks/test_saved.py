@@ -134,12 +134,12 @@ def test_after_finetuning_the_next_request_begins_at_the_head_that_was_kept(tmp_
     made.forget("p1")
     made.save(tmp_path)
     again = load(tmp_path)
-    secret, network_state = again._fitted.outcome.secret, again._fitted.outcome.state
+    secret, network_state = again.fitted_.outcome.secret, again.fitted_.outcome.state
     scale = float(secret["scale"])
     assert not torch.allclose(secret["theta"][:, :-1] / scale, network_state["fc.weight"].double())
     for value in network_state.values():
         value.fill_(torch.nan)
-    again._fitted = replace(again._fitted, fingerprint=None)  # or the change would be noticed
+    again.fitted_ = replace(again.fitted_, fingerprint=None)  # or the change would be noticed
     assert again.forget("p2") == made.forget("p2")
 
 
@@ -154,7 +154,7 @@ def test_forgotten_records_may_be_missing_and_are_not_read(tmp_path):
     spoilt[[3, 59]] = 1e6
     other = load(tmp_path, private=(spoilt, targets))
     assert state(fewer) == state(other) == state(made)
-    assert float(other._fitted.job.inputs[[3, 59]].abs().sum()) == 0
+    assert float(other.fitted_.job.inputs[[3, 59]].abs().sum()) == 0
     with pytest.raises(ValueError, match="'p3' is already forgotten"):
         fewer.forget("p3")
 
@@ -289,7 +289,7 @@ def test_what_training_may_move_need_not_be_given_again(tmp_path):
     with torch.no_grad():
         model.fc.weight.normal_()
     again = load(tmp_path / "head", model=model)
-    assert bits(again._fitted.job.start) == bits(made._fitted.job.start)
+    assert bits(again.fitted_.job.start) == bits(made.fitted_.job.start)
     trained = fitted("retrain", random_state=3)
     trained.save(tmp_path / "retrain")
     again = load(tmp_path / "retrain", model=network(9))
@@ -402,12 +402,12 @@ def test_what_cannot_be_saved_is_said_before_anything_is_written(tmp_path, make,
 def test_nothing_of_a_forgotten_record_is_on_disk(tmp_path):
     """Neither the record, which is never written, nor its features, nor its commitment."""
     made = fitted()
-    feature = made._fitted.outcome.secret["rows.features"][43].numpy().tobytes()
+    feature = made.fitted_.outcome.secret["rows.features"][43].numpy().tobytes()
     made.save(tmp_path)
     (path,) = (tmp_path / "secret").glob("*.safetensors")
     assert feature in path.read_bytes()
-    record = made._fitted.job.inputs[3].numpy().tobytes()
-    kept = made._fitted.job.inputs[4].numpy().tobytes()
+    record = made.fitted_.job.inputs[3].numpy().tobytes()
+    kept = made.fitted_.job.inputs[4].numpy().tobytes()
     made.forget("p3")
     made.save(tmp_path)
     (path,) = (tmp_path / "secret").glob("*.safetensors")

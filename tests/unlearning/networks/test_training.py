@@ -9,8 +9,7 @@ from torch import nn
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.networks.training import Training, trained, training_cost
 from expunge.unlearning.networks.weights import with_state
-from tests.unlearning.networks.problems import bits, job_of, network
-from tests.unlearning.problems import without
+from tests.unlearning.networks.problems import bits, job_of, network, without
 
 SHORT = Training(epochs=3, batch_size=16)
 
@@ -36,7 +35,7 @@ def test_forgotten_rows_have_no_influence_whatever_they_hold():
     state, other = (trained(one, one.start, SHORT, "test") for one in (job, poisoned))
     assert bits(state) == bits(other)
     with pytest.raises(NoCertificate, match="NaN or infinity"):
-        trained(replace(poisoned, keep=torch.ones_like(job.keep)), job.start, SHORT, "test")
+        trained(replace(poisoned, roster=job_of().roster), job.start, SHORT, "test")
 
 
 def test_seeded_runs_repeat_and_others_do_not():

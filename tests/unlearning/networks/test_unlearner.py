@@ -53,12 +53,12 @@ def fitted(strategy="head", model=None, evaluate=None, **settings):
 
 def state(made):
     """Everything that a failed request must leave alone."""
-    known = made._fitted
+    known = made.fitted_
     return (
         bits(made.model.state_dict()),
         bits(known.outcome.state),
         bits(known.outcome.secret),
-        bits({"x": known.job.inputs, "y": known.job.targets, "keep": known.job.keep}),
+        bits({"x": known.job.inputs, "y": known.job.targets, "keep": known.job.roster.present}),
         known.certificate,
         made.history,
     )
@@ -115,7 +115,7 @@ def test_under_head_nothing_but_the_layer_changes_in_the_users_module():
 def test_a_deletion_removes_rows_everywhere(strategy):
     made = fitted(strategy)
     made.forget(["p3", "p59"])
-    job, secret = made._fitted.job, made._fitted.outcome.secret
+    job, secret = made.fitted_.job, made.fitted_.outcome.secret
     assert float(job.inputs[[3, 59]].abs().sum()) == 0
     assert float(job.inputs[[2, 58]].abs().sum()) > 0
     assert int(job.targets[[3, 59]].sum()) == 0
@@ -169,8 +169,8 @@ def test_a_failure_at_the_last_moment_changes_nothing(strategy, where, monkeypat
     def fail(*args, **kwargs):
         raise NoCertificate("planted")
 
-    name = {"comparison": "compared", "certificate": "certify"}[where]
-    monkeypatch.setattr(f"expunge.unlearning.networks.unlearner.{name}", fail)
+    place = {"comparison": "networks.network_fitted.compared", "certificate": "requests.certify"}
+    monkeypatch.setattr(f"expunge.unlearning.{place[where]}", fail)
     with pytest.raises(NoCertificate, match="planted"):
         made.forget(["p1", "p2"])
     assert state(made) == before
@@ -180,7 +180,7 @@ def test_a_failure_at_the_last_moment_changes_nothing(strategy, where, monkeypat
 
 def test_changed_records_or_another_model_void_the_certificate():
     made = fitted()
-    made._fitted.job.inputs[5] += 1
+    made.fitted_.job.inputs[5] += 1
     with pytest.raises(NoCertificate, match="stored records changed"):
         made.forget("p1")
     made = fitted()
@@ -189,7 +189,7 @@ def test_changed_records_or_another_model_void_the_certificate():
         made.forget("p1")
     made = fitted()
     with torch.no_grad():
-        made._fitted.job.module.body[0].weight += 1
+        made.fitted_.job.module.body[0].weight += 1
     with pytest.raises(NoCertificate, match="stored records changed"):
         made.forget("p1")
 
@@ -343,7 +343,7 @@ def test_several_inputs_serve_every_strategy_and_leave_the_model_as_it_is_called
     assert not differences(made.forget(["p3", "p59"]))
     assert len(made.plan(3)) == len(STRATEGIES)
     assert made.placebo(evaluate=make(20, 4)).rows == 20
-    for _, column in tensors_in(made._fitted.job.inputs):
+    for _, column in tensors_in(made.fitted_.job.inputs):
         assert float(column[[3, 59]].double().abs().sum()) == 0
         assert float(column[[2, 58]].double().abs().sum()) > 0
     columns, _ = texts(5, 6)

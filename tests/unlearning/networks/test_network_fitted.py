@@ -8,13 +8,14 @@ from torch import nn
 
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.errors import NoCertificate
-from expunge.unlearning.networks.fitted import Fitted, records_of
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns
-from expunge.unlearning.networks.job import NetworkOutcome
 from expunge.unlearning.networks.langevin import NetworkLangevin
+from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.unlearner import TorchUnlearner
+from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.row_store import RowStore
 from tests.unlearning.certificates import told
 from tests.unlearning.networks.problems import job_of, rows
 from tests.unlearning.networks.test_saved import load
@@ -23,13 +24,13 @@ from tests.unlearning.networks.test_unlearner import STRATEGIES, fitted
 
 def made(job=None):
     job = job_of() if job is None else job
-    return Fitted(
+    return NetworkFitted(
         job=job,
+        rows=RowStore((job.inputs, job.targets), job.roster.public),
         strategy=Head(),
         retraining=RetrainNetwork(),
-        outcome=NetworkOutcome({}, None, None),
+        outcome=Outcome({}, None, None),
         earlier={},
-        ids={},
         held_out=None,
         released=True,
         released_before=False,
@@ -45,34 +46,36 @@ def made(job=None):
         lambda job: job.public_inputs[0].add_(1),
         lambda job: job.public_targets[0].add_(1),
         lambda job: job.module.fc.weight.data.add_(1),
-        lambda job: job.keep[0].logical_not_(),
+        lambda job: job.roster.keys[0].add_(1),
     ],
-    ids=["inputs", "targets", "public", "public targets", "module", "keep"],
+    ids=["inputs", "targets", "public", "public targets", "module", "keys"],
 )
 def test_a_change_of_what_is_stored_is_noticed(change):
     known = made()
-    assert known.unchanged
+    known.check_unchanged()
     change(known.job)
-    assert not known.unchanged
-    assert not replace(known, released=False).unchanged  # a copy carries the fingerprint
-    assert replace(known, fingerprint=None).unchanged  # made anew, with what is there now
+    for state in (known, replace(known, released=False)):  # a copy carries the fingerprint
+        with pytest.raises(NoCertificate, match="the stored records changed"):
+            state.check_unchanged()
+    replace(known, fingerprint=None).check_unchanged()  # made anew, with what is there now
 
 
 def test_a_change_of_any_column_is_noticed():
     table = Columns({"a": rows(60)[0], "b": rows(60, seed=2)[0]}, named=True)
     known = made(replace(job_of(), inputs=table))
     table.columns["b"][7] += 1
-    assert not known.unchanged
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        known.check_unchanged()
 
 
 def test_certificates_form_a_chain():
     unlearner = fitted()
-    lineage = unlearner._fitted.lineage
-    assert unlearner._fitted.issued == ()
+    lineage = unlearner.fitted_.lineage
+    assert unlearner.fitted_.issued == ()
     first, second = unlearner.forget("p1"), unlearner.forget("p2")
-    assert unlearner._fitted.issued == (first.sha256, second.sha256)
-    assert unlearner._fitted.lineage == lineage != fitted()._fitted.lineage
-    assert set(records_of(unlearner._fitted.outcome)) == {"assumptions", "history", "rounds"}
+    assert unlearner.fitted_.issued == (first.sha256, second.sha256)
+    assert unlearner.fitted_.lineage == lineage != fitted().fitted_.lineage
+    assert set(records_of(unlearner.fitted_.outcome)) == {"assumptions", "history", "rounds"}
 
 
 # State is fixed at fit: nothing that a certificate rests on is read from attributes later.
@@ -140,18 +143,18 @@ def test_a_refit_remembers_that_the_earlier_model_was_handed_out():
 
 def test_a_save_does_not_make_a_change_of_the_records_unnoticed(tmp_path):
     unlearner = fitted("langevin")
-    unlearner._fitted.job.inputs[3] *= -1
-    with pytest.raises(ValueError, match="the stored records changed"):
+    unlearner.fitted_.job.inputs[3] *= -1
+    with pytest.raises(NoCertificate, match="the stored records changed"):
         unlearner.save(tmp_path)
     with pytest.raises(NoCertificate, match="the stored records changed"):
         unlearner.forget("p9")
 
 
-@pytest.mark.parametrize("part", ["left", "keys", "state", "secret"])
+@pytest.mark.parametrize("part", ["keys", "state", "secret"])
 def test_a_change_of_state_is_noticed_too(part):
     unlearner = fitted("langevin")
-    known = unlearner._fitted
-    where = {"left": known.job.left, "keys": known.job.keys}
+    known = unlearner.fitted_
+    where = {"keys": known.job.roster.keys}
     where |= {"state": known.outcome.state["fc.bias"], "secret": known.outcome.secret["weights"]}
     where[part].add_(1)
     with pytest.raises(NoCertificate, match="the stored records changed"):

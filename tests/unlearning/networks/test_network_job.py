@@ -5,14 +5,19 @@ from dataclasses import replace
 import torch
 
 from expunge.unlearning.networks.inputs import Columns
-from tests.unlearning.networks.problems import job_of, masked, texts
-from tests.unlearning.problems import without
+from tests.unlearning.networks.problems import job_of, masked, texts, without
 
 
 def test_public_rows_come_first_and_never_leave():
     job = without(job_of(private=5, public=3), [0, 4])
     assert job.present.tolist() == [0, 1, 2, 4, 5, 6]
-    assert (job.public, job.private, job.forgotten, job.retained, job.request) == (3, 5, 2, 6, 1)
+    assert (
+        job.roster.public,
+        job.roster.private,
+        job.roster.forgotten,
+        job.roster.retained,
+        job.roster.request,
+    ) == (3, 5, 2, 6, 1)
 
 
 def test_a_batch_is_the_named_rows():
@@ -33,7 +38,7 @@ def test_a_batch_of_several_inputs_has_all_of_them():
     for name, column in inputs.columns.items():
         assert torch.equal(column, torch.stack([public[name][0], *private[name][[0, 4]]]))
     assert labels.tolist() == [int(others[0]), *targets[[0, 4]].tolist()]
-    assert (job.public, job.private) == (3, 5)
+    assert (job.roster.public, job.roster.private) == (3, 5)
 
 
 def test_without_public_rows_numbers_are_the_private_ones():

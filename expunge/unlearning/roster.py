@@ -1,0 +1,156 @@
+"""Which records there are, and which of them left at which request. Public records come first.
+
+A row is a record's number from fit on; it never changes. `without` costs what a request names, not
+what there is: it adds one short list to those of the requests before.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from expunge.sampling.batches import keys_of
+from expunge.unlearning.ids import as_list
+from expunge.unlearning.secrecy import Secret
+
+__all__ = ["Roster"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Roster(Secret):
+    """The records by row, and the rows that left, request by request.
+
+    Args:
+        ids: Row of each private id.
+        public: How many records are public; they have the first rows and never leave.
+        keys: (records,) 64-bit keys of the ids, for batches.
+        departures: Rows that left, sorted, for each request.
+    """
+
+    ids: Mapping[Any, int]
+    public: int
+    keys: Tensor
+    departures: tuple[np.ndarray, ...] = ()
+
+    @classmethod
+    def of(cls, ids: Mapping[Any, int], public: int, left: Tensor | None = None) -> "Roster":
+        """Everybody at fit, or as `left` says who has left since.
+
+        Args:
+            ids: Row of each private id, after the public ones (`ids.id_rows`).
+            left: As the property of that name.
+        """
+        keys = keys_of(chain((("public", row) for row in range(public)), ids))
+        roster = cls(ids, public, keys)
+        for request in range(1, 1 + (0 if left is None or not len(left) else int(left.max()))):
+            assert left is not None
+            roster = roster.without((left == request).nonzero()[:, 0].tolist())
+        return roster
+
+    @property
+    def public_only(self) -> "Roster":
+        """The public records, as if there were no others."""
+        return Roster({}, self.public, self.keys[: self.public])
+
+    @property
+    def private(self) -> int:
+        """Private records at fit."""
+        return len(self.ids)
+
+    @property
+    def records(self) -> int:
+        """All records at fit."""
+        return self.public + self.private
+
+    @property
+    def request(self) -> int:
+        """How many requests have been honoured, this one included; 0 at fit."""
+        return len(self.departures)
+
+    @property
+    def forgotten(self) -> int:
+        """Private records that have left."""
+        return sum(len(rows) for rows in self.departures)
+
+    @property
+    def retained(self) -> int:
+        """Records that are still there, public ones included."""
+        return self.records - self.forgotten
+
+    @property
+    def present(self) -> Tensor:
+        """(records,) who is still there; a new tensor each time."""
+        return self.present_after(self.request)
+
+    def present_after(self, request: int) -> Tensor:
+        """(records,) who was there after so many requests."""
+        there = np.ones(self.records, dtype=bool)
+        for rows in self.departures[:request]:
+            there[rows] = False
+        return torch.from_numpy(there)
+
+    @property
+    def last(self) -> Tensor:
+        """(records,) who left at the last request."""
+        gone = np.zeros(self.records, dtype=bool)
+        for rows in self.departures[-1:]:
+            gone[rows] = True
+        return torch.from_numpy(gone)
+
+    @property
+    def left(self) -> Tensor:
+        """(records,) the request, counted from 1, at which each one left; 0 for those there."""
+        request = np.zeros(self.records, dtype=np.int64)
+        for number, rows in enumerate(self.departures, start=1):
+            request[rows] = number
+        return torch.from_numpy(request)
+
+    def rows_of(self, ids: Any) -> list[int]:
+        """Rows of these ids, one or several, in the order given.
+
+        Raises:
+            ValueError: naming an id that is unknown, public, repeated or already forgotten.
+        """
+        listed = as_list(ids)
+        if not listed:
+            raise ValueError("forget: no ids given")
+        if all(isinstance(id_, bool) for id_ in listed) and not any(
+            isinstance(id_, bool) for id_ in self.ids
+        ):
+            raise ValueError("forget: give ids, not a mask of booleans")
+        seen: set[Any] = set()
+        for id_ in listed:
+            if id_ in seen:
+                raise ValueError(f"forget: id {id_!r} is given twice")
+            if id_ not in self.ids:
+                raise ValueError(f"forget: unknown id {id_!r}; only private records can be deleted")
+            if self._has_left(self.ids[id_]):
+                raise ValueError(f"forget: id {id_!r} is already forgotten")
+            seen.add(id_)
+        return [self.ids[id_] for id_ in listed]
+
+    def without(self, rows: Iterable[int]) -> "Roster":
+        """The roster after one more request, for these rows.
+
+        Raises:
+            ValueError: a row that is not there or public; or nobody would remain.
+        """
+        gone = np.unique(np.fromiter(rows, dtype=np.int64))
+        for row in gone.tolist():
+            if not self.public <= row < self.records or self._has_left(row):
+                raise ValueError(f"forget: row {row} is no private record that is still there")
+        if len(gone) >= self.retained:
+            raise ValueError("forget: no record would remain, so there is no comparator")
+        gone.setflags(write=False)
+        return replace(self, departures=(*self.departures, gone))
+
+    def _has_left(self, row: int) -> bool:
+        for rows in self.departures:
+            place = int(np.searchsorted(rows, row))
+            if place < len(rows) and rows[place] == row:
+                return True
+        return False

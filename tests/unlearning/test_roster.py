@@ -1,0 +1,127 @@
+"""Who is there, and who left when: counted, never guessed, and never changed in place."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from expunge.sampling.batches import keys_of
+from expunge.unlearning.ids import id_rows
+from expunge.unlearning.roster import Roster
+
+NAMED = Roster.of(id_rows(["a", "b", "c"], 3, offset=10), 10)
+
+
+def roster(private=60, public=40):
+    return Roster.of(id_rows(None, private, public), public)
+
+
+@pytest.mark.parametrize("ids", ["b", ["b"], ("b",), np.array(["b"]), pd.Index(["b"]), {"b"}])
+def test_ids_come_alone_or_in_any_collection(ids):
+    assert NAMED.rows_of(ids) == [11]
+
+
+def test_numpy_numbers_are_plain_numbers():
+    known = Roster.of(id_rows(np.arange(3), 3, offset=0), 0)
+    assert known.rows_of([np.int64(2), 1]) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "culprit"),
+    [("z", "'z'"), (["a", "a"], "'a' is given twice"), ([], "no ids"), ([True, False], "mask")],
+)
+def test_wrong_ids_are_named(ids, culprit):
+    with pytest.raises(ValueError, match=culprit):
+        NAMED.rows_of(ids)
+
+
+def test_a_forgotten_id_is_said_to_be_forgotten():
+    with pytest.raises(ValueError, match="already forgotten"):
+        NAMED.without([12]).rows_of("c")
+
+
+def test_counts_follow_the_requests():
+    later = roster().without([40, 99]).without([50])
+    assert (later.records, later.public, later.private) == (100, 40, 60)
+    assert (later.request, later.forgotten, later.retained) == (2, 3, 97)
+    assert (roster().request, roster().forgotten, roster().retained) == (0, 0, 100)
+
+
+def test_those_present_after_each_request():
+    later = roster().without([40, 99]).without([50])
+    gone = [set((~later.present_after(n)).nonzero()[:, 0].tolist()) for n in range(3)]
+    assert gone == [set(), {40, 99}, {40, 50, 99}]
+    assert torch.equal(later.present, later.present_after(2))
+    assert later.last.nonzero()[:, 0].tolist() == [50]
+    assert later.left[[39, 40, 50, 99]].tolist() == [0, 1, 2, 1]
+    assert not roster().last.any()
+
+
+def test_a_request_leaves_the_roster_before_it_as_it_was():
+    before = roster()
+    before.without([50])
+    assert before.request == 0
+    assert before.present.all()
+
+
+def test_what_a_roster_gives_away_cannot_change_it():
+    later = roster().without([50])
+    later.present[41] = False
+    later.left[41] = 7
+    assert later.present[41]
+    assert later.left[41] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        later.departures[0][0] = 41
+
+
+@pytest.mark.parametrize("row", [-1, 0, 39, 100, 50])
+def test_only_private_records_that_are_there_can_leave(row):
+    with pytest.raises(ValueError, match=f"row {row} is no private record"):
+        roster().without([50]).without([row])
+
+
+def test_somebody_must_remain():
+    with pytest.raises(ValueError, match="no comparator"):
+        Roster.of(id_rows(None, 2, 0), 0).without([0]).without([1])
+    assert Roster.of(id_rows(None, 2, 1), 1).without([1, 2]).retained == 1
+
+
+def test_who_left_when_is_enough_to_make_it_again():
+    later = roster().without([40, 99]).without([50])
+    again = Roster.of(later.ids, later.public, later.left)
+    assert all(map(np.array_equal, again.departures, later.departures))
+    assert torch.equal(again.keys, later.keys)
+
+
+def test_keys_follow_from_ids_and_public_places_alone():
+    assert torch.equal(NAMED.keys[10:], keys_of(["a", "b", "c"]))
+    assert torch.equal(NAMED.keys[:10], roster(public=10).keys[:10])
+
+
+def test_the_public_records_alone():
+    alone = roster().without([50]).public_only
+    assert (alone.records, alone.private, alone.forgotten) == (40, 0, 0)
+
+
+def test_leaving_touches_nothing_that_is_as_long_as_the_table(monkeypatch):
+    """Its cost is the request's: no array of the table's length is made, whatever that is."""
+    large = Roster(id_rows(None, 10**7, 0), 0, torch.empty(0))
+
+    def long(*_, **__):
+        raise AssertionError("an array of the table's length")
+
+    for name in ("ones", "zeros", "arange"):
+        monkeypatch.setattr(np, name, long)
+    for row in range(3):
+        large = large.without([row])
+    assert [len(rows) for rows in large.departures] == [1, 1, 1]
+
+
+def test_ids_stay_in_this_process():
+    with pytest.raises(TypeError, match="private records"):
+        pickle.dumps(NAMED)
+    assert "'a'" not in repr(NAMED)
+    assert copy.deepcopy(NAMED).rows_of("b") == [11]
