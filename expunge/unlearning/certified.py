@@ -21,15 +21,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
+from expunge.accounting.prices import EXPOSED, Price
 from expunge.accounting.reservations import Origin
-from expunge.accounting.strategies import Strategy as Price
 from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate, NotConverged
 from expunge.losses.linear import LinearLoss
 from expunge.sampling.batches import keys_of
 from expunge.unlearning import model_file
-from expunge.unlearning.choice import EXPOSED, Strategy, cheapest, prices
+from expunge.unlearning.choice import Strategy, cheapest, prices
 from expunge.unlearning.fitted import Fitted, fresh_lineage
 from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify

@@ -25,11 +25,10 @@ from torch import Tensor, nn
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
-from expunge.accounting.strategies import Strategy as Price
+from expunge.accounting.prices import EXPOSED, Price
 from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
 from expunge.sampling.batches import keys_of
-from expunge.unlearning.choice import EXPOSED
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import check_request, id_rows, rows_to_forget
 from expunge.unlearning.issuing import certify
