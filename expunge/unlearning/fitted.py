@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from expunge.accounting.certificate import Certificate, Provenance
-from expunge.accounting.reservations import Origin
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.reservations import Origin, Provenance
 from expunge.errors import NoCertificate
 from expunge.unlearning.choice import Strategy
 from expunge.unlearning.job import Job, Outcome

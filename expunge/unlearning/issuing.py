@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.certificate import Certificate, Provenance, Retained, Stated, issue
+from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
+from expunge.accounting.issue import issue
+from expunge.accounting.reservations import Provenance
+from expunge.accounting.stated import Retained, Stated
 
 __all__ = ["Certifiable", "CertifiedFit", "certify"]
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from expunge.accounting.certificate import Certificate, Provenance
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.reservations import Provenance
 from expunge.accounting.verification import differences, file_differences
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.model_file import model_bytes, salted
