@@ -13,14 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Regime
 from expunge.accounting.certificate import (
-    NOT_CLAIMED,
     Claim,
     ConstantRecord,
     HistoryRecord,
-    claim_in_words,
     orders_of,
     records_of,
 )
+from expunge.accounting.issue import NOT_CLAIMED, claim_in_words
 from expunge.errors import Refused
 
 __all__ = ["CertificateV1"]

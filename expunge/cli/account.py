@@ -29,8 +29,9 @@ def account(
     assumptions, history = request.records()
     judged = judge(assumptions, history, delta=request.delta, orders=request.orders)
     if certificate is not None:
-        from expunge.accounting.certificate import Stated, issue
+        from expunge.accounting.issue import issue
         from expunge.accounting.kinds import descent_of
+        from expunge.accounting.stated import Stated
 
         issued = issue(
             assumptions,

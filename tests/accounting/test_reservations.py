@@ -5,8 +5,10 @@ from typing import get_args
 import pytest
 
 from expunge.accounting import Assumptions, History, Phase
-from expunge.accounting.certificate import Certificate, Provenance, Stated, issue
-from expunge.accounting.reservations import Reservation
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.issue import issue
+from expunge.accounting.reservations import Provenance, Reservation
+from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
 
 SURE = dict.fromkeys(("strong_convexity", "smoothness", "lipschitz"), "enforced")
