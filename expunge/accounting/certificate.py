@@ -14,6 +14,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from expunge.accounting.assumptions import Assumptions, Mark, Regime
+from expunge.accounting.bounds import BOUNDS
+from expunge.accounting.bounds.foreign import NAME
 from expunge.accounting.canonical import canonical, sha256
 from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validated
 from expunge.accounting.history import History
@@ -41,7 +43,10 @@ class Claim(FrozenRecord):
 
     epsilon: float = Field(ge=0)
     delta: float = Field(gt=0, lt=1)
-    bound: Literal["shift", "log_sobolev", "log_sobolev_paper", "iteration", "contraction"]
+    bound: str = Field(
+        pattern=f"^({'|'.join(BOUNDS)}|{NAME})$",
+        description="The theorem; package:name where it is another package's.",
+    )
     mu: float | None = Field(default=None, ge=0)
     renyi: dict[str, float] | None = None
     vacuous: bool

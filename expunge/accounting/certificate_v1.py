@@ -67,7 +67,8 @@ class CertificateV1(BaseModel):
         """
         assumptions, history = records_of(self.assumptions, self.history, self.claim.delta)
         orders = orders_of(self.claim)
-        judged = account(assumptions, history, delta=self.claim.delta, orders=orders)
+        delta = self.claim.delta
+        judged = account(assumptions, history, delta=delta, orders=orders, foreign=())
         if judged.best is None or judged.epsilon is None:
             raise Refused(judged.best_reason)
         figures = judged.bounds[judged.best]

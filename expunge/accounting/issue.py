@@ -14,15 +14,16 @@ from typing import Any
 from expunge.accounting.account import Account, account, order_key
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds import GDP
+from expunge.accounting.bounds.foreign import is_foreign
 from expunge.accounting.canonical import fingerprints
 from expunge.accounting.certificate import SCHEMA_VERSION, Certificate
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.document import validated
 from expunge.accounting.history import History, Phase
 from expunge.accounting.kinds import KINDS
-from expunge.accounting.reservations import reservations_of, sentence
+from expunge.accounting.reservations import Reservation, reservations_of, sentence
 from expunge.accounting.stated import MOMENT, Stated, complete
-from expunge.errors import Refused
+from expunge.errors import InvalidInput, Refused
 
 __all__ = ["NOT_CLAIMED", "claim_in_words", "issue", "now", "recompute", "rounded_up"]
 
@@ -41,43 +42,25 @@ def issue(
     delta: float,
     orders: Sequence[float] = (2.0, 8.0),
     stated: Stated | None = None,
+    bound: str | None = None,
 ) -> Certificate:
-    """A certificate of the best bound.
+    """A certificate of the best bound, or of another package's bound that is asked for.
+
+    Whether a package is installed changes no certificate that does not ask for its bound.
 
     Raises:
-        Refused: no bound certifies this history.
-        InvalidInput: the stated facts contradict the history.
+        Refused: no bound certifies this history, or the one that was asked for does not.
+        InvalidInput: the stated facts contradict the history; no package offers the bound.
     """
-    judged = account(assumptions, history, delta=delta, orders=orders)
+    judged = account(assumptions, history, delta=delta, orders=orders, bound=bound, foreign=())
     if judged.best is None or judged.epsilon is None:
         raise Refused(judged.best_reason)
     stated = complete(stated or Stated(), assumptions, history)
     stated = stated.model_copy(update={"issued": stated.issued or now()})
-    figures = judged.bounds[judged.best]
-    assert stated.earlier_releases is not None
-    reservations = reservations_of(
-        judged,
-        history,
-        earlier_releases=stated.earlier_releases,
-        provenance=stated.provenance,
-        covers_adaptive_requests=stated.capacity is not None,
-        known_strategy=stated.strategy in KINDS,
-    )
+    reservations = _reservations(judged, history, stated)
     body: dict[str, Any] = stated.model_dump(mode="json") | {
         "schema_version": SCHEMA_VERSION,
-        "claim": {
-            "epsilon": judged.epsilon,
-            "delta": delta,
-            "bound": judged.best,
-            "mu": figures.mu,
-            "renyi": figures.renyi,
-            "vacuous": judged.vacuous,
-            "statement": [
-                *(sentence(reservation, judged) for reservation in reservations),
-                claim_in_words(judged, stated.forgotten or 0, delta, stated.budget),
-            ],
-        }
-        | _budgeted(stated.budget, judged, delta, orders),
+        "claim": _claim(judged, reservations, stated, delta, orders),
         "reservations": reservations,
         "observer": judged.observer,
         "comparator": stated.comparator or judged.comparator,
@@ -106,12 +89,50 @@ def recompute(certificate: Certificate) -> Certificate:
     facts = {name: getattr(certificate, name) for name in Stated.model_fields}
     stated = Stated.model_validate(facts)
     delta, orders = certificate.delta, certificate.orders
-    return issue(assumptions, history, delta=delta, orders=orders, stated=stated)
+    bound = certificate.claim.bound if is_foreign(certificate.claim.bound) else None
+    return issue(assumptions, history, delta=delta, orders=orders, stated=stated, bound=bound)
 
 
 def now() -> str:
     """This second, in UTC."""
     return datetime.now(UTC).strftime(MOMENT)
+
+
+def _reservations(judged: Account, history: History, stated: Stated) -> list[Reservation]:
+    assert stated.earlier_releases is not None
+    return reservations_of(
+        judged,
+        history,
+        earlier_releases=stated.earlier_releases,
+        provenance=stated.provenance,
+        covers_adaptive_requests=stated.capacity is not None,
+        known_strategy=stated.strategy in KINDS,
+    )
+
+
+def _claim(
+    judged: Account,
+    reservations: Sequence[Reservation],
+    stated: Stated,
+    delta: float,
+    orders: Sequence[float],
+) -> dict[str, Any]:
+    """The best bound's figures, or the budget's; in numbers and in words."""
+    assert judged.best is not None
+    figures = judged.bounds[judged.best]
+    claim = {
+        "epsilon": figures.epsilon,
+        "delta": delta,
+        "bound": judged.best,
+        "mu": figures.mu,
+        "renyi": figures.renyi,
+        "vacuous": judged.vacuous,
+        "statement": [
+            *(sentence(reservation, judged) for reservation in reservations),
+            claim_in_words(judged, stated.forgotten or 0, delta, stated.budget),
+        ],
+    }
+    return claim | _budgeted(stated.budget, judged, delta, orders)
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
@@ -128,9 +149,12 @@ def _budgeted(
 
     Raises:
         Refused: the history is beyond it.
+        InvalidInput: another package's bound was asked for.
     """
     if budget is None:
         return {}
+    if is_foreign(judged.best):
+        raise InvalidInput("bound", "a budget is counted by the shift bound alone")
     figures = judged.bounds["shift"]
     if figures.mu is None or figures.epsilon is None or figures.epsilon > budget:
         raise Refused(f"the history is beyond the budget of epsilon {budget:g} fixed at fit")

@@ -13,7 +13,7 @@ from expunge.accounting.certificate import Certificate
 from expunge.accounting.certificate_v1 import CertificateV1
 from expunge.accounting.document import parse_json, validated
 from expunge.accounting.issue import recompute
-from expunge.errors import InvalidInput, Refused
+from expunge.errors import InvalidInput, MissingPackage, Refused
 
 __all__ = ["AnyCertificate", "Difference", "differences", "file_differences", "read_certificate"]
 
@@ -34,12 +34,18 @@ def read_certificate(text: str) -> AnyCertificate:
 
 
 def differences(certificate: AnyCertificate) -> list[Difference]:
-    """Every altered field, and every number that its own history does not support."""
+    """Every altered field, and every number that its own history does not support.
+
+    Raises:
+        MissingPackage: the claim rests on a bound of a package that is not installed.
+    """
     body = certificate.body()
     problems = dict(altered_fields(body, certificate.fingerprints, certificate.write))
     try:
         supported = _supported(certificate)
     except (InvalidInput, Refused) as error:
+        if isinstance(error, MissingPackage) and not problems:
+            raise
         field, problem = _culprit(error, body)
         problems.setdefault(field, problem)
         return [Difference(*item) for item in problems.items()]
