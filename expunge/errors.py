@@ -2,11 +2,12 @@
 
 InvalidInput    the question makes no sense: a field is wrong, and it is named
 Refused         the question is fine, but a theorem's hypotheses do not hold for it
+MissingPackage  a document rests on a package that is not installed, and it is named
 NoCertificate   something that voids the certificate was noticed; the model is untouched
 NotConverged    no solver reached its tolerance
 """
 
-__all__ = ["InvalidInput", "NoCertificate", "NotConverged", "Refused"]
+__all__ = ["InvalidInput", "MissingPackage", "NoCertificate", "NotConverged", "Refused"]
 
 
 class InvalidInput(ValueError):
@@ -16,6 +17,10 @@ class InvalidInput(ValueError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+
+class MissingPackage(InvalidInput):
+    """A document rests on what another package offers, and that package is not installed."""
 
 
 class Refused(Exception):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
+from expunge.errors import InvalidInput, MissingPackage, NoCertificate, NotConverged, Refused
 
 
 def test_invalid_input_names_its_field_on_one_line():
@@ -23,3 +23,10 @@ def test_what_voids_a_certificate_is_neither_a_refusal_nor_wrong_input():
     for kind in (NoCertificate, NotConverged):
         assert issubclass(kind, RuntimeError)
         assert not issubclass(kind, (Refused, ValueError))
+
+
+def test_a_missing_package_is_wrong_input_that_can_be_told_from_the_rest():
+    assert issubclass(MissingPackage, InvalidInput)
+    assert (
+        str(MissingPackage("bound", "needs the package other")) == "bound: needs the package other"
+    )

@@ -19,7 +19,7 @@ from torch import Tensor
 from experiments.frontier.problem import Division
 from experiments.progress import shown
 from expunge.accounting.calibration import EpsilonDelta, Observer, Setting, achieved, smallest_sigma
-from expunge.accounting.strategies import priced
+from expunge.accounting.prices import noise_first_price
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import normal_source
 from expunge.losses import Logistic, Softmax
@@ -220,15 +220,8 @@ def noise_first_cell(
     setting: Setting, division: Division, *, epsilon: float, delta: float, unlearn_steps: int
 ) -> Cell:
     """The least sigma of the one noisy step."""
-    found = priced(
-        setting,
-        EpsilonDelta(epsilon, delta),
-        sigma=None,
-        unlearn_steps=unlearn_steps,
-        epsilon=None,
-        met=False,
-    )
-    (price,) = (price for price in found if price.name == "noise_first")
+    target = EpsilonDelta(epsilon, delta)
+    price = noise_first_price(setting, target, unlearn_steps=unlearn_steps)
     assert price.sigma is not None, price.excluded
     assert price.epsilon is not None
     return Cell(division, epsilon, _float32_above(price.sigma), price.epsilon)

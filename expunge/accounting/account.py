@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from expunge.accounting.assumptions import Assumptions, Regime
-from expunge.accounting.bounds import BOUNDS, GDP, Guarantee, HockeyStick, Renyi
+from expunge.accounting.bounds import BOUNDS, GDP, Bound, Guarantee, HockeyStick, Renyi
+from expunge.accounting.bounds.foreign import ForeignBound, find_bound, installed, is_foreign
 from expunge.accounting.bounds.log_sobolev import initial_constant
 from expunge.accounting.checks import check_number
 from expunge.accounting.conversions import check_delta, outward
@@ -78,23 +79,36 @@ def account(
     *,
     delta: float,
     orders: Sequence[float] = (2.0, 8.0),
+    bound: str | None = None,
+    foreign: Sequence[ForeignBound] | None = None,
 ) -> Account:
     """Judge a history.
 
     Args:
         delta: Of the (epsilon, delta) claim.
         orders: Rényi orders to report, each above 1.
+        bound: Of another package, to be `best`; the smallest of ours is, unless it is given.
+        foreign: Bounds of other packages to list; all that are installed, unless given.
 
     Raises:
-        InvalidInput: delta, an order or a step size makes no sense.
+        InvalidInput: delta, an order, a step size or the bound asked for makes no sense.
     """
     check_delta(delta)
     for i, order in enumerate(orders):
         if check_number(f"orders[{i}]", order) <= 1:
             raise InvalidInput(f"orders[{i}]", "must be finite and above 1")
     check_step_sizes(assumptions, history)
-    figures = {name: _figures(name, assumptions, history, delta, orders) for name in BOUNDS}
-    best, reason = _best(figures, tight=_shown_tight(assumptions, history))
+    asked = None if bound is None else find_bound(bound)
+    listed = [*(installed().values() if foreign is None else foreign), *([asked] if asked else [])]
+    judges: dict[str, Bound] = {**BOUNDS, **{other.name: other.guarantee for other in listed}}
+    figures = {
+        name: _figures(name, judge, assumptions, history, delta, orders)
+        for name, judge in judges.items()
+    }
+    ours = {name: figures[name] for name in BOUNDS}
+    best, reason = _best(ours, tight=_shown_tight(assumptions, history))
+    if asked is not None:
+        best, reason = _asked(asked, figures, best)
     epsilon = None if best is None else figures[best].epsilon
     assumed = _assumed(assumptions, best)
     return Account(
@@ -114,10 +128,15 @@ def account(
 
 
 def _figures(
-    name: str, assumptions: Assumptions, history: History, delta: float, orders: Sequence[float]
+    name: str,
+    bound: Bound,
+    assumptions: Assumptions,
+    history: History,
+    delta: float,
+    orders: Sequence[float],
 ) -> Figures:
     try:
-        guarantee = _guarantee(name, assumptions, history)
+        guarantee = _guarantee(name, bound, assumptions, history)
         epsilon = guarantee.epsilon(delta)
         renyi = {order_key(order): guarantee.renyi(order) for order in orders}
     except Refused as refusal:
@@ -136,10 +155,10 @@ def order_key(order: float) -> str:
     return str(int(order)) if order == int(order) else repr(order)
 
 
-def _guarantee(name: str, assumptions: Assumptions, history: History) -> Guarantee:
+def _guarantee(name: str, bound: Bound, assumptions: Assumptions, history: History) -> Guarantee:
     """Nothing was forgotten and both chains start alike: they are one chain."""
     if history.forgets or assumptions.initial_distance > 0:
-        return BOUNDS[name](assumptions, history)
+        return bound(assumptions, history)
     nothing: dict[str, Guarantee] = {
         "shift": GDP(0.0),
         "contraction": HockeyStick(lambda _: -math.inf),
@@ -175,6 +194,19 @@ def _best(figures: dict[str, Figures], *, tight: bool) -> tuple[str | None, str]
     return best, f"smallest epsilon{how}: {factor:.3g}x below the next, {rival}"
 
 
+def _asked(
+    bound: ForeignBound, figures: dict[str, Figures], ours: str | None
+) -> tuple[str | None, str]:
+    """The bound of another package that was asked for, whatever ours say."""
+    refused = figures[bound.name].refused
+    if refused is not None:
+        return None, f"{bound.name} was asked for and refused: {refused}"
+    beside = "every bound of ours refused"
+    if ours is not None:
+        beside = f"the best of ours, {ours}, gives epsilon {figures[ours].epsilon:.3g}"
+    return bound.name, f"asked for, on the word of the package {bound.package}; {beside}"
+
+
 def _echo(assumptions: Assumptions, history: History) -> dict[str, dict[str, object]]:
     values: dict[str, float | None] = {
         name: getattr(assumptions, name) for name in assumptions.constants()
@@ -207,8 +239,8 @@ def _assumed(assumptions: Assumptions, best: str | None) -> tuple[str, ...]:
         if getattr(assumptions, name) and name not in unused | {"initial_log_sobolev"}
         if assumptions.mark(name) == "assumed"
     ]
-    by_log_sobolev = best in ("log_sobolev", "log_sobolev_paper")
-    if by_log_sobolev and assumptions.mark("initial_log_sobolev") == "assumed":
+    may_use_it = best in ("log_sobolev", "log_sobolev_paper") or is_foreign(best)
+    if may_use_it and assumptions.mark("initial_log_sobolev") == "assumed":
         assumed.append("initial_log_sobolev")
     return tuple(assumed)
 

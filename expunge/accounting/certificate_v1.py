@@ -13,14 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Regime
 from expunge.accounting.certificate import (
-    NOT_CLAIMED,
     Claim,
     ConstantRecord,
     HistoryRecord,
-    claim_in_words,
     orders_of,
     records_of,
 )
+from expunge.accounting.issue import NOT_CLAIMED, claim_in_words
 from expunge.errors import Refused
 
 __all__ = ["CertificateV1"]
@@ -68,7 +67,8 @@ class CertificateV1(BaseModel):
         """
         assumptions, history = records_of(self.assumptions, self.history, self.claim.delta)
         orders = orders_of(self.claim)
-        judged = account(assumptions, history, delta=self.claim.delta, orders=orders)
+        delta = self.claim.delta
+        judged = account(assumptions, history, delta=delta, orders=orders, foreign=())
         if judged.best is None or judged.epsilon is None:
             raise Refused(judged.best_reason)
         figures = judged.bounds[judged.best]

@@ -18,7 +18,14 @@ from expunge.accounting.calibration import (
     smallest_unlearn_steps,
 )
 from expunge.accounting.checks import check_count, check_positive
-from expunge.accounting.strategies import Strategy, priced
+from expunge.accounting.prices import (
+    Price,
+    langevin_price,
+    list_prices,
+    noise_first_price,
+    release_noise,
+    residual_price,
+)
 from expunge.errors import InvalidInput, Refused
 
 __all__ = ["Figures", "Plan", "Verdict", "plan"]
@@ -55,7 +62,7 @@ class Figures:
 class Plan:
     figures: Figures
     bounds: dict[str, Figures]
-    strategies: list[Strategy]
+    strategies: list[Price]
     frontier: list[dict[str, float | int]]
     setting: Setting
     target: EpsilonDelta
@@ -63,7 +70,7 @@ class Plan:
     def document(self) -> dict[str, object]:
         return {
             **self.figures.document(),
-            "strategies": [asdict(strategy) for strategy in self.strategies],
+            "strategies": [asdict(price) for price in self.strategies],
             "bounds": {name: figures.document() for name, figures in self.bounds.items()},
             "frontier": self.frontier,
             "forget": self.setting.forget,
@@ -98,18 +105,29 @@ def plan(
     return Plan(
         figures=figures,
         bounds=bounds,
-        strategies=priced(
-            setting,
-            target,
-            sigma=figures.sigma,
-            unlearn_steps=figures.unlearn_steps,
-            epsilon=figures.epsilon,
-            met=figures.verdict != "none",
-        ),
+        strategies=_priced_strategies(setting, target, figures),
         frontier=_frontier(setting, target),
         setting=setting,
         target=target,
     )
+
+
+def _priced_strategies(setting: Setting, target: EpsilonDelta, figures: Figures) -> list[Price]:
+    """Every strategy beside retraining by T steps."""
+    steps, observer = figures.unlearn_steps, setting.observer
+    langevin = langevin_price(
+        setting,
+        sigma=figures.sigma,
+        unlearn_steps=steps,
+        epsilon=figures.epsilon,
+        met=figures.verdict != "none",
+    )
+    most = setting.learn_steps - 1
+    noise_first = noise_first_price(setting, target, unlearn_steps=most if steps is None else steps)
+    noise_std = release_noise(setting, target)
+    residual = residual_price(target, release_noise_std=noise_std, observer=observer)
+    rows = (langevin, noise_first, residual)
+    return list_prices(rows, retraining=setting.learn_steps, observer=observer)
 
 
 def _figures(

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from expunge.accounting.account import Account
+from expunge.accounting.bounds.foreign import is_foreign
 from expunge.accounting.history import History
 
 __all__ = ["EarlierReleases", "Origin", "Provenance", "Reservation", "reservations_of", "sentence"]
@@ -22,6 +23,7 @@ Reservation = Literal[
     "earlier releases not covered",
     "label set from private records",
     "state may have been used twice",
+    "bound of another package",
     "strategy of another package",
 ]
 Origin = Literal["declared", "public", "private"]
@@ -57,6 +59,7 @@ def reservations_of(
         "earlier releases not covered": earlier_releases == "not covered",
         "label set from private records": provenance.labels == "private",
         "state may have been used twice": provenance.state == "copied",
+        "bound of another package": is_foreign(judged.best),
         "strategy of another package": not known_strategy,
     }
     return [name for name in get_args(Reservation) if facts[name]]
@@ -67,6 +70,12 @@ def sentence(reservation: Reservation, judged: Account) -> str:
     if reservation == "assumed constants":
         names = ", ".join(judged.assumed)
         return f"This certificate rests on constants that were declared, not enforced: {names}."
+    if reservation == "bound of another package":
+        package = (judged.best or "").split(":")[0]
+        return (
+            f"The bound {judged.best} is the word of the package {package}; whoever verifies this "
+            "certificate needs that package."
+        )
     return SENTENCES[reservation]
 
 

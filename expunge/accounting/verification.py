@@ -12,7 +12,8 @@ from expunge.accounting.canonical import Difference, altered_fields, leaves
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.certificate_v1 import CertificateV1
 from expunge.accounting.document import parse_json, validated
-from expunge.errors import InvalidInput, Refused
+from expunge.accounting.issue import recompute
+from expunge.errors import InvalidInput, MissingPackage, Refused
 
 __all__ = ["AnyCertificate", "Difference", "differences", "file_differences", "read_certificate"]
 
@@ -33,12 +34,18 @@ def read_certificate(text: str) -> AnyCertificate:
 
 
 def differences(certificate: AnyCertificate) -> list[Difference]:
-    """Every altered field, and every number that its own history does not support."""
+    """Every altered field, and every number that its own history does not support.
+
+    Raises:
+        MissingPackage: the claim rests on a bound of a package that is not installed.
+    """
     body = certificate.body()
     problems = dict(altered_fields(body, certificate.fingerprints, certificate.write))
     try:
-        supported = certificate.supported()
+        supported = _supported(certificate)
     except (InvalidInput, Refused) as error:
+        if isinstance(error, MissingPackage) and not problems:
+            raise
         field, problem = _culprit(error, body)
         problems.setdefault(field, problem)
         return [Difference(*item) for item in problems.items()]
@@ -62,6 +69,17 @@ def file_differences(certificate: AnyCertificate, sha256: str) -> list[Differenc
         return []
     missing = "is missing: the certificate names no model's file"
     return [Difference(field, missing if stated is None else "is that of another model's file")]
+
+
+def _supported(certificate: AnyCertificate) -> dict[str, Any]:
+    """The body that this certificate's own history and stated facts support.
+
+    Raises:
+        InvalidInput, Refused: they support none.
+    """
+    if isinstance(certificate, Certificate):
+        return recompute(certificate).body()
+    return certificate.supported()
 
 
 def _culprit(error: InvalidInput | Refused, body: dict[str, Any]) -> tuple[str, str]:

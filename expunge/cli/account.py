@@ -19,6 +19,9 @@ def account(
     certificate: Annotated[
         Path | None, typer.Option(help="Write a certificate of the best bound to this file.")
     ] = None,
+    bound: Annotated[
+        str | None, typer.Option(help="A bound of another package, to be taken as the best.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Bounds for a history: what a model's past certifies."""
@@ -27,10 +30,11 @@ def account(
 
     request = parse_account(read_text(file))
     assumptions, history = request.records()
-    judged = judge(assumptions, history, delta=request.delta, orders=request.orders)
+    judged = judge(assumptions, history, delta=request.delta, orders=request.orders, bound=bound)
     if certificate is not None:
-        from expunge.accounting.certificate import Stated, issue
+        from expunge.accounting.issue import issue
         from expunge.accounting.kinds import descent_of
+        from expunge.accounting.stated import Stated
 
         issued = issue(
             assumptions,
@@ -38,6 +42,7 @@ def account(
             delta=request.delta,
             orders=request.orders,
             stated=Stated(strategy=descent_of(assumptions, history)),
+            bound=bound,
         )
         write_whole(certificate, (issued.readable() + "\n").encode())
     if json:

@@ -1,4 +1,4 @@
-"""What each strategy costs, as a share of retraining from scratch."""
+"""What each strategy costs, in passes over the records; a dotted line is retraining."""
 
 from typing import Any
 

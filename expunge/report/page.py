@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from expunge.accounting.certificate import rounded_up
+from expunge.accounting.issue import rounded_up
 from expunge.report import (
     attack_figure,
     confusion_figure,

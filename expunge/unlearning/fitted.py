@@ -14,8 +14,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from expunge.accounting.certificate import Certificate, Provenance
-from expunge.accounting.reservations import Origin
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.reservations import Origin, Provenance
 from expunge.errors import NoCertificate
 from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import Outcome

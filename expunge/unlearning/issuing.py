@@ -2,7 +2,9 @@
 
 import hashlib
 
-from expunge.accounting.certificate import Certificate, Retained, Stated, issue
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.issue import issue
+from expunge.accounting.stated import Retained, Stated
 from expunge.unlearning.fitted import Fitted
 
 __all__ = ["certify"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.verification import Difference, differences, file_differences
-from expunge.errors import InvalidInput
+from expunge.errors import InvalidInput, MissingPackage
 from expunge.ledger import Entries, Model
 from expunge.workspace.folder import Folder
 
@@ -62,6 +62,8 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
         text = path.read_text(encoding="utf-8")
         certificate = parse_certificate(text)
         problems = differences(certificate)
+    except MissingPackage:
+        raise
     except (InvalidInput, OSError, UnicodeDecodeError) as error:
         return [Difference(str(path), f"is no certificate ({error})")]
     if not problems and certificate.canonical() != document:

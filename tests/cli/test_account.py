@@ -544,3 +544,16 @@ def test_any_valid_history_gets_a_finite_document():
             or request.delta * max(p.samples for p in request.phases) > 1
         )
     assert judged > 200
+
+
+@pytest.mark.parametrize(
+    ("bound", "named"),
+    [("drift", "'drift'"), ("shift", "shift"), ("other:drift", "the package other")],
+)
+def test_a_bound_that_no_package_offers_is_named(bound, named, tmp_path):
+    file = tmp_path / "certificate.json"
+    arguments = ("account", "-", "--bound", bound, "--certificate", file)
+    complaint = expunge(*arguments, stdin=json.dumps(EXAMPLE)).complaint
+    assert "bound: " in complaint
+    assert named in complaint
+    assert not file.exists()

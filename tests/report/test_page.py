@@ -5,8 +5,9 @@ import json
 import pytest
 
 from expunge.accounting import Assumptions
-from expunge.accounting.certificate import Stated, issue
 from expunge.accounting.history import learn_unlearn
+from expunge.accounting.issue import issue
+from expunge.accounting.stated import Stated
 from expunge.report.page import page
 from tests.report.claims import AUDIT, EVALUATIONS, STRATEGIES
 

@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_the_request_pending_and_says_so(tmp_path, monkeypatc
 
 
 def test_a_headline_is_rounded_up(tmp_path):
-    from expunge.accounting.certificate import rounded_up
+    from expunge.accounting.issue import rounded_up
 
     workspace = usual(tmp_path)
     epsilon = forget(workspace, ["00003"])["certificate"]["epsilon"]

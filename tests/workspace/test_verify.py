@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from expunge.errors import MissingPackage
 from expunge.workspace import verify as module
 from expunge.workspace.forget import forget
 from expunge.workspace.verify import verify
@@ -156,3 +157,12 @@ def test_pending_requests_are_counted(workspace):
     found = verify(workspace)
     assert found["valid"]
     assert found["pending"] == 1
+
+
+def test_a_certificate_that_needs_another_package_is_not_called_wrong(certified, monkeypatch):
+    def absent(certificate):
+        raise MissingPackage("bound", "needs the package other")
+
+    monkeypatch.setattr(module, "differences", absent)
+    with pytest.raises(MissingPackage, match="needs the package other"):
+        verify(certified)

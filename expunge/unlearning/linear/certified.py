@@ -20,15 +20,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
+from expunge.accounting.prices import EXPOSED, Price
 from expunge.accounting.reservations import Origin
-from expunge.accounting.strategies import Strategy as Price
 from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
-from expunge.unlearning.linear.choice import EXPOSED, Strategy, cheapest, prices
+from expunge.unlearning.linear.choice import Strategy, cheapest, prices
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead

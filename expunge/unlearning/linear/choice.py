@@ -1,15 +1,20 @@
 """Which strategy: every one priced for a job, and the cheapest sound one for `auto`.
 
-Prices are in passes over the records, known for noisy descent and typical for solvers (Newton's
-method warm-started after a deletion, or cold); noise is what is left in the released model's
-flattest direction. Nothing here looks at the records' content.
+`accounting.prices` makes the list from counts and public constants; retraining is a solver from
+zero here. Nothing looks at the records' content.
 """
 
 from dataclasses import replace
 
-from expunge.accounting.calibration import EpsilonDelta, sigma_for_requests, smallest_sigma
-from expunge.accounting.strategies import WARM_PASSES, priced
-from expunge.accounting.strategies import Strategy as Price
+from expunge.accounting.calibration import Setting, sigma_for_requests, smallest_sigma
+from expunge.accounting.prices import (
+    COLD_PASSES,
+    Price,
+    langevin_price,
+    list_prices,
+    noise_first_price,
+    residual_price,
+)
 from expunge.errors import Refused
 from expunge.unlearning.linear.langevin import UNCOUNTED, Langevin, NoiseFirst, setting_of
 from expunge.unlearning.linear.linear_job import LinearJob
@@ -17,36 +22,17 @@ from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.linear.tolerances import attainable
 
-__all__ = ["COLD_PASSES", "WARM_PASSES", "Strategy", "cheapest", "prices"]
+__all__ = ["Strategy", "cheapest", "prices"]
 
 Strategy = Residual | Langevin | NoiseFirst | Retrain
-
-COLD_PASSES = 24  # of a solve from zero
-EXPOSED = "its base model carries no noise, so it protects nobody from an observer of that model"
 
 
 def prices(job: LinearJob, forget: int) -> list[Price]:
     """Every strategy for forgetting so many records; those that can be taken first, by cost."""
-    langevin, noise_first = Langevin(), NoiseFirst()
-    rows = {price.name: price for price in _descent_prices(job, forget, langevin, noise_first)}
     noise_std, _ = attainable(Residual(), job).noise(job)
-    exposed = EXPOSED if job.observer == "all" else None
-    rows["residual"] = Price(
-        name="residual",
-        steps=WARM_PASSES,
-        cost_of_retraining=WARM_PASSES / COLD_PASSES,
-        epsilon=None if exposed else job.target.level,
-        sigma=None,
-        release_noise_std=noise_std,
-        guarantee="shift",
-        excluded=exposed,
-    )
-    rows["retrain"] = replace(rows["retrain"], steps=COLD_PASSES, excluded=exposed)
-    if job.adaptive_requests:
-        rows["noise_first"] = replace(rows["noise_first"], excluded=UNCOUNTED)
-    if job.observer == "all" and job.roster.public and rows["langevin"].excluded is None:
-        rows["without public data"] = _without_public(job, forget)
-    return sorted(rows.values(), key=lambda p: (p.excluded is not None, p.steps or 0))
+    residual = residual_price(job.target, release_noise_std=noise_std, observer=job.observer)
+    rows = [residual, *_descent_prices(job, forget)]
+    return list_prices(rows, retraining=COLD_PASSES, observer=job.observer)
 
 
 def cheapest(job: LinearJob, forget: int) -> Strategy:
@@ -64,38 +50,48 @@ def cheapest(job: LinearJob, forget: int) -> Strategy:
     raise ValueError(f"strategy: none can be taken for observer {job.observer!r} ({reasons})")
 
 
-def _descent_prices(
-    job: LinearJob, forget: int, langevin: Langevin, noise_first: NoiseFirst
-) -> list[Price]:
-    """langevin, noise_first and retrain by the accountant; squared losses may lack a ball."""
+def _descent_prices(job: LinearJob, forget: int) -> list[Price]:
+    """langevin and noise_first; squared losses may lack the ball that both need."""
+    langevin, noise_first = Langevin(), NoiseFirst()
     try:
         setting = setting_of(job, langevin.learn_steps, forget)
     except ValueError as error:
         return [
             Price(name, None, None, None, None, None, "shift", str(error))
-            for name in ("langevin", "noise_first", "retrain")
+            for name in (langevin.name, noise_first.name)
         ]
-    steps = noise_first.unlearn_steps
-    met, sigma, epsilon = True, None, job.target.level
+    noisy = _langevin_price(job, setting, langevin)
+    clean = noise_first_price(setting, job.target, unlearn_steps=noise_first.unlearn_steps)
+    if job.adaptive_requests:
+        clean = replace(clean, excluded=UNCOUNTED)
+    compared = job.observer == "all" and job.roster.public and setting.forget < setting.private
+    if compared and noisy.excluded is None:
+        return [noisy, clean, _without_public(job, setting, noisy)]
+    return [noisy, clean]
+
+
+def _langevin_price(job: LinearJob, setting: Setting, langevin: Langevin) -> Price:
+    """The least noise for a tenth of the learning steps, or for one where every model counts."""
+    # Where it counts, noise was spent at learning; one step turns the page.
+    steps = 1 if job.counts_every_model else max(1, langevin.learn_steps // 10)
     try:
-        target = EpsilonDelta(job.target.level, job.target.delta)
-        taken = 0 if job.counts_every_model else steps
-        sigma = smallest_sigma(setting, target, unlearn_steps=taken)
-        if job.adaptive_requests:
-            sigma = sigma_for_requests(setting, target, requests=langevin.requests)
+        sigma = _least_sigma(job, setting, langevin, 0 if job.counts_every_model else steps)
     except Refused:
-        met = False
-    if job.counts_every_model:
-        steps = 1  # noise was spent at learning; one step turns the page
-    return priced(setting, job.target, sigma=sigma, unlearn_steps=steps, epsilon=epsilon, met=met)
+        return langevin_price(setting, sigma=None, unlearn_steps=steps, epsilon=None, met=False)
+    level = job.target.level
+    return langevin_price(setting, sigma=sigma, unlearn_steps=steps, epsilon=level, met=True)
 
 
-def _without_public(job: LinearJob, forget: int) -> Price:
+def _least_sigma(job: LinearJob, setting: Setting, langevin: Langevin, unlearn_steps: int) -> float:
+    if job.adaptive_requests:
+        return sigma_for_requests(setting, job.target, requests=langevin.requests)
+    return smallest_sigma(setting, job.target, unlearn_steps=unlearn_steps)
+
+
+def _without_public(job: LinearJob, setting: Setting, beside: Price) -> Price:
     """What observer `all` would cost if there were no public records: for comparison only."""
-    alone = replace(setting_of(job, Langevin().learn_steps, forget), public=0)
-    alone = replace(alone, forget=min(alone.forget, alone.private - 1))
+    alone, steps = replace(setting, public=0), beside.steps
     sigma = smallest_sigma(alone, job.target, unlearn_steps=0)
-    found = priced(alone, job.target, sigma=sigma, unlearn_steps=0, epsilon=None, met=True)
-    (langevin,) = (price for price in found if price.name == "langevin")
+    price = langevin_price(alone, sigma=sigma, unlearn_steps=steps, epsilon=None, met=True)
     why = "for comparison: the noise that public records save"
-    return replace(langevin, name="langevin without public data", excluded=why)
+    return replace(price, name="langevin without public data", excluded=why)

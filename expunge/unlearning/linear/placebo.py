@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from expunge.accounting.strategies import WARM_PASSES
+from expunge.accounting.prices import WARM_PASSES
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
 from expunge.unlearning.linear.choice import Strategy

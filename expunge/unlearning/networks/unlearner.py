@@ -25,12 +25,11 @@ from torch import nn
 from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
-from expunge.accounting.strategies import Strategy as Price
+from expunge.accounting.prices import EXPOSED, Price
 from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
-from expunge.unlearning.linear.choice import EXPOSED
 from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.clipped import BASELINES, Clipped
 from expunge.unlearning.networks.comparison import Comparison

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from expunge.accounting.bounds import contraction, shift
-from expunge.accounting.certificate import Stated, issue
+from expunge.accounting.issue import issue
+from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
 from expunge.errors import InvalidInput, NoCertificate

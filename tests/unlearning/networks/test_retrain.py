@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.accounting.certificate import Stated, issue
+from expunge.accounting.issue import issue
+from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
 from expunge.unlearning.networks.retrain import RetrainNetwork, exact_records, fresh_state

@@ -1,4 +1,4 @@
-"""Strategies: priced by the bounds, excluded with a reason, the cheapest on top."""
+"""Prices: by the bounds, in one unit, excluded with a reason, the cheapest on top."""
 
 import math
 from dataclasses import replace
@@ -9,16 +9,90 @@ from expunge.accounting import Assumptions, History, Phase, account
 from expunge.accounting.calibration import EpsilonDelta, Setting
 from expunge.accounting.conversions import gdp_delta, gdp_for_epsilon
 from expunge.accounting.planning import plan
-from expunge.accounting.strategies import Strategy, priced
+from expunge.accounting.prices import (
+    Price,
+    langevin_price,
+    list_prices,
+    noise_first_price,
+    release_noise,
+    residual_price,
+)
 
 LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
 SETTING = Setting(LOSS, private=1000, public=500, forget=50, step_size=1.0, learn_steps=60)
 TARGET = EpsilonDelta(1.0, 1e-5)
 
 
-def strategies(setting: Setting = SETTING, steps: int = 10) -> dict[str, Strategy]:
-    found = priced(setting, TARGET, sigma=0.1, unlearn_steps=steps, epsilon=0.9, met=True)
-    return {strategy.name: strategy for strategy in found}
+def listed(
+    setting: Setting = SETTING,
+    *,
+    unlearn_steps: int | None = 10,
+    met: bool = True,
+    retraining: int | None = None,
+) -> list[Price]:
+    steps = setting.learn_steps - 1 if unlearn_steps is None else unlearn_steps
+    noise_std = release_noise(setting, TARGET)
+    rows = [
+        langevin_price(setting, sigma=0.1, unlearn_steps=unlearn_steps, epsilon=0.9, met=met),
+        noise_first_price(setting, TARGET, unlearn_steps=steps),
+        residual_price(TARGET, release_noise_std=noise_std, observer=setting.observer),
+    ]
+    whole = setting.learn_steps if retraining is None else retraining
+    return list_prices(rows, retraining=whole, observer=setting.observer)
+
+
+def strategies(setting: Setting = SETTING, steps: int = 10) -> dict[str, Price]:
+    return {price.name: price for price in listed(setting, unlearn_steps=steps)}
+
+
+@pytest.mark.parametrize("observer", ["final", "all"])
+@pytest.mark.parametrize("strong_convexity", [0.1, 0.0, None])
+@pytest.mark.parametrize("learn_steps", [1, 7, 24, 500])
+@pytest.mark.parametrize("retraining", [None, 24])
+def test_every_cost_is_a_share_of_what_retrain_costs_in_the_same_list(
+    observer, strong_convexity, learn_steps, retraining
+):
+    loss = replace(LOSS, strong_convexity=strong_convexity)
+    setting = replace(SETTING, assumptions=loss, observer=observer, learn_steps=learn_steps)
+    for unlearn_steps in (None, 0, 1, 5, 100):
+        prices = listed(setting, unlearn_steps=unlearn_steps, retraining=retraining)
+        check_shares(prices)
+
+
+@pytest.mark.parametrize("observer", ["final", "all"])
+@pytest.mark.parametrize("given", [{"unlearn_steps": 3}, {"sigma": 0.2}, {"sigma": 1e-4}, {}])
+def test_a_plan_counts_in_the_learning_steps_that_retraining_takes(observer, given):
+    for learn_steps in (1, 60, 441):
+        setting = replace(SETTING, learn_steps=learn_steps, observer=observer)
+        prices = plan(setting, TARGET, **given).strategies
+        assert {price.name: price.steps for price in prices}["retrain"] == learn_steps
+        check_shares(prices)
+
+
+def check_shares(prices: list[Price]) -> None:
+    (retrain,) = (price for price in prices if price.name == "retrain")
+    assert retrain.cost_of_retraining == 1
+    for price in prices:
+        if price.steps is None:
+            assert price.cost_of_retraining is None
+        else:
+            assert price.cost_of_retraining * retrain.steps == pytest.approx(price.steps, rel=1e-12)
+
+
+def test_a_share_of_another_denominator_would_be_caught():
+    prices = [
+        replace(price, cost_of_retraining=price.steps / 500) if price.name == "langevin" else price
+        for price in listed(retraining=24)
+    ]
+    with pytest.raises(AssertionError):
+        check_shares(prices)
+
+
+def test_a_price_without_passes_is_listed_without_a_share():
+    unknown = Price("other", None, 0.3, None, None, None, "shift", "why not")
+    prices = {price.name: price for price in list_prices([unknown], retraining=9, observer="final")}
+    assert prices["other"] == replace(unknown, cost_of_retraining=None)
+    assert prices["retrain"].steps == 9
 
 
 def test_what_can_be_taken_comes_first_and_the_cheapest_on_top():
@@ -35,22 +109,15 @@ def test_a_plan_takes_noisy_steps_only_where_they_are_fewer_than_a_warm_solves_p
     unlearn_steps, on_top
 ):
     """16 passes is what `placebo` counts too: 15 noisy steps are cheaper, 17 are not."""
-    listed = priced(SETTING, TARGET, sigma=0.1, unlearn_steps=unlearn_steps, epsilon=0.9, met=False)
-    assert listed[0].name == on_top
-    cost = {price.name: price.cost_of_retraining for price in listed}
+    prices = listed(unlearn_steps=unlearn_steps, met=False)
+    assert prices[0].name == on_top
+    cost = {price.name: price.cost_of_retraining for price in prices}
     assert 15 / 60 < cost["residual"] < 17 / 60  # of 60 steps
 
 
 def test_a_solve_that_costs_more_passes_than_learning_has_steps_comes_after_retraining():
     short, long = (
-        priced(
-            replace(SETTING, learn_steps=steps),
-            TARGET,
-            sigma=0.1,
-            unlearn_steps=None,
-            epsilon=None,
-            met=False,
-        )
+        listed(replace(SETTING, learn_steps=steps), unlearn_steps=None, met=False)
         for steps in (15, 17)
     )
     assert [s.name for s in short if s.name in ("residual", "retrain")] == ["retrain", "residual"]
@@ -115,7 +182,7 @@ def test_a_released_base_model_excludes_all_that_is_noise_free():
 
 
 def test_langevin_is_excluded_when_the_target_is_missed():
-    missed = priced(SETTING, TARGET, sigma=0.1, unlearn_steps=None, epsilon=None, met=False)
+    missed = listed(unlearn_steps=None, met=False)
     langevin = next(s for s in missed if s.name == "langevin")
     assert langevin.excluded is not None
     assert missed[-1] is langevin

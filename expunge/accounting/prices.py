@@ -1,0 +1,215 @@
+"""What each way of honouring a request costs and leaves behind.
+
+langevin      noise in every step; K further steps on what remains      shift bound
+noise_first   noise-free learning, all noise in the first unlearning step,
+              then clean descent: mu = c Z_T / noise_std                THEORY 5.2
+residual      any solver to a gradient norm tol, then one draw:
+              mu = 2 tol / (m noise_std)                                THEORY 5.1
+retrain       from scratch                                              exact
+
+The unit of work is a pass over the records: a full-batch step is one pass, and so is each gradient
+or product with the Hessian that a solver takes. The denominator is what retraining costs in the
+same list: T steps where retraining is descent, COLD_PASSES where it is a solver from zero.
+
+    cost_of_retraining = passes of the strategy / passes of `retrain`
+
+Counts and public constants decide; nothing here looks at the records' content.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from expunge.accounting.bounds.shift import bound as shift_bound
+from expunge.accounting.calibration import EpsilonDelta, Observer, Setting
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.history import History, Phase
+from expunge.accounting.moduli import Run, every_step
+from expunge.errors import InvalidInput, Refused
+
+__all__ = [
+    "COLD_PASSES",
+    "EXPOSED",
+    "WARM_PASSES",
+    "Price",
+    "exposed_to",
+    "langevin_price",
+    "list_prices",
+    "noise_first_price",
+    "release_noise",
+    "residual_price",
+]
+
+WARM_PASSES = 16  # over the records, typical of a warm-started solve after deleting up to 10 %
+COLD_PASSES = 24  # typical of a solve from zero
+TOLERANCE = 1e-9
+EXPOSED = (
+    "its base model carries no noise: once released, the difference exposes the deleted records"
+)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a strategy would cost for one request, and what it would leave.
+
+    `steps` is the work after the request in passes over the records, None where it is not known;
+    `cost_of_retraining` the same as a share of what `retrain` costs in the same list;
+    `release_noise_std` the noise left in the released model's flattest direction; `excluded` why
+    the strategy cannot be taken, if it cannot.
+    """
+
+    name: str
+    steps: int | None
+    cost_of_retraining: float | None
+    epsilon: float | None
+    sigma: float | None
+    release_noise_std: float | None
+    guarantee: str
+    excluded: str | None = None
+
+
+def list_prices(rows: Iterable[Price], *, retraining: int, observer: Observer) -> list[Price]:
+    """The rows and `retrain`, costs as shares of it; what can be taken first, the cheapest on top.
+
+    Args:
+        rows: Strategies other than `retrain`; their `cost_of_retraining` is filled in here.
+        retraining: What retraining costs, in passes over the records.
+    """
+    exposed = exposed_to(observer)
+    retrain = Price(
+        name="retrain",
+        steps=retraining,
+        cost_of_retraining=None,
+        epsilon=0.0 if exposed is None else None,
+        sigma=0.0,
+        release_noise_std=0.0,
+        guarantee="exact",
+        excluded=exposed,
+    )
+    listed = [
+        replace(row, cost_of_retraining=None if row.steps is None else row.steps / retraining)
+        for row in (*rows, retrain)
+    ]
+    return sorted(listed, key=lambda price: (price.excluded is not None, price.steps or 0))
+
+
+def exposed_to(observer: Observer) -> str | None:
+    """Why this observer excludes strategies whose base model is free of noise (THEORY 2.11)."""
+    return EXPOSED if observer == "all" else None
+
+
+def langevin_price(
+    setting: Setting,
+    *,
+    sigma: float | None,
+    unlearn_steps: int | None,
+    epsilon: float | None,
+    met: bool,
+) -> Price:
+    """The price of further noisy steps.
+
+    Args:
+        sigma, unlearn_steps, epsilon, met: What was planned, and whether it meets the target.
+    """
+    noise = None
+    if sigma is not None:
+        noise = _left_noise(setting, setting.history(sigma, unlearn_steps or 0))
+    can = met and unlearn_steps is not None
+    return Price(
+        name="langevin",
+        steps=unlearn_steps,
+        cost_of_retraining=None,
+        epsilon=epsilon,
+        sigma=sigma,
+        release_noise_std=noise,
+        guarantee="shift",
+        excluded=None if can else "the target cannot be met with this noise",
+    )
+
+
+def noise_first_price(setting: Setting, target: EpsilonDelta, *, unlearn_steps: int) -> Price:
+    """The price with all noise in the first of the unlearning steps, of which there is one."""
+    steps, excluded = max(1, unlearn_steps), exposed_to(setting.observer)
+    epsilon = sigma = noise = None
+    if excluded is None:
+        try:
+            unit = shift_bound(setting.assumptions, _noise_first_history(setting, 1.0, steps))
+            # mu is proportional to 1/sigma; the target's mu is rounded down.
+            needed = unit.mu / gdp_for_epsilon(target.level, target.delta) * (1 + 1e-11)
+            history = _noise_first_history(setting, needed, steps)
+            epsilon = shift_bound(setting.assumptions, history).epsilon(target.delta)
+            sigma, noise = needed, _left_noise(setting, history)
+        except (Refused, InvalidInput) as error:
+            excluded = str(error)
+    return Price(
+        name="noise_first",
+        steps=steps,
+        cost_of_retraining=None,
+        epsilon=epsilon,
+        sigma=sigma,
+        release_noise_std=noise,
+        guarantee="shift",
+        excluded=excluded,
+    )
+
+
+def residual_price(
+    target: EpsilonDelta, *, release_noise_std: float | None, observer: Observer
+) -> Price:
+    """The price of a warm-started solve and one draw.
+
+    Args:
+        release_noise_std: Of that draw; None where the objective is not strongly convex.
+    """
+    excluded = exposed_to(observer)
+    if release_noise_std is None:
+        excluded = excluded or "needs a strongly convex objective"
+    return Price(
+        name="residual",
+        steps=WARM_PASSES,
+        cost_of_retraining=None,
+        epsilon=target.level if excluded is None else None,
+        sigma=None,
+        release_noise_std=release_noise_std,
+        guarantee="shift",
+        excluded=excluded,
+    )
+
+
+def release_noise(setting: Setting, target: EpsilonDelta) -> float | None:
+    """The noise of a draw around a point whose gradient is within TOLERANCE, rounding left out.
+
+    noise_std = 2 tol / (m mu); None without strong convexity.
+    """
+    strong_convexity = setting.assumptions.strong_convexity
+    if setting.assumptions.regime != "strongly convex" or not strong_convexity:
+        return None
+    return 2 * TOLERANCE / (strong_convexity * gdp_for_epsilon(target.level, target.delta))
+
+
+def _noise_first_history(setting: Setting, sigma: float, steps: int) -> History:
+    samples, kept = (
+        setting.private + setting.public,
+        setting.private + setting.public - setting.forget,
+    )
+    phases = [
+        Phase(setting.learn_steps, setting.step_size, 0.0, samples, setting.forget),
+        Phase(1, setting.step_size, sigma, kept),
+    ]
+    if steps > 1:
+        phases.append(Phase(steps - 1, setting.step_size, 0.0, kept))
+    return History(tuple(phases), setting.normaliser)
+
+
+def _left_noise(setting: Setting, history: History) -> float | None:
+    """Noise std left after the last step in a direction that contracts by c."""
+    variance = 0.0
+    for part in every_step(setting.assumptions, history):
+        assert isinstance(part, Run)
+        c = part.contraction
+        if 2 * part.steps * c.log > 600:
+            return None  # expanding: the noise is bounded by the projection only
+        gap = c.gap * (1 + c.c)
+        grown = -math.expm1(2 * part.steps * c.log) / gap if gap else float(part.steps)
+        variance = variance * math.exp(2 * part.steps * c.log) + part.noise_std**2 * grown
+    return math.sqrt(variance)

@@ -1,0 +1,204 @@
+"""What the issuer of a certificate states beside assumptions and history.
+
+Everything else on a certificate follows from these facts, the assumptions and the history. Where
+the history shows a fact as well, the two must agree: `complete` fills in what the history shows
+and refuses what contradicts it.
+"""
+
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.history import History
+from expunge.accounting.kinds import KINDS, Kind, check_capacity, check_retained, forgotten_in
+from expunge.accounting.reservations import EarlierReleases, Provenance
+from expunge.errors import InvalidInput
+
+__all__ = ["MOMENT", "FrozenRecord", "Retained", "Stated", "complete"]
+
+SHA256 = r"^[0-9a-f]{64}$"
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def _moment(text: str) -> str:
+    datetime.strptime(text, MOMENT)
+    return text
+
+
+class FrozenRecord(BaseModel):
+    """A part of a certificate: no other fields, no changes, finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Retained(FrozenRecord):
+    """Secret state that outlives the request."""
+
+    what: str
+    erased_by: date | None = Field(default=None, description="At the latest; UTC.")
+
+
+class Stated(FrozenRecord):
+    """What the issuer states beside assumptions and history; the rest follows from it."""
+
+    strategy: str = "langevin"
+    earlier_releases: EarlierReleases | None = Field(
+        default=None,
+        description="Whether models trained on the forgotten records were handed out before, and "
+        "whether the history counts them.",
+    )
+    comparator: str | None = Field(
+        default=None, description="Of a strategy that this package does not know."
+    )
+    records: int | None = Field(
+        default=None, ge=1, description="That the first model was trained on, public ones included."
+    )
+    forgotten: int | None = Field(
+        default=None, ge=0, description="Records that this model no longer rests on."
+    )
+    capacity: int | None = Field(
+        default=None,
+        ge=1,
+        description="Records that may be forgotten in all, counted at every model handed out: "
+        "requests may then depend on released models.",
+    )
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        description="With a capacity: the epsilon fixed at fit. It is what is claimed, because "
+        "whoever chooses requests by models may also choose when to stop.",
+    )
+    subjects: int | None = Field(
+        default=None, ge=0, description="Persons, where requests name any."
+    )
+    provenance: Provenance = Provenance()
+    retained: list[Retained] = []
+    declared: list[str] = Field(
+        default=[], description="What the issuer says that the history cannot."
+    )
+    requests: list[str] = Field(
+        default=[], description="Names of the requests that this model honours."
+    )
+    model_sha256: str | None = Field(
+        default=None, pattern=SHA256, description="SHA-256 of the file of a model with noise."
+    )
+    commitments: dict[str, Annotated[str, Field(pattern=SHA256)]] = Field(
+        default={}, description="Salted hashes; a noise-free model's file is `model`."
+    )
+    workspace: str | None = Field(
+        default=None, pattern=r"^[0-9a-f]{32}$", description="A random name of the first fit."
+    )
+    generation: int = Field(default=0, ge=0, description="Models since the first fit.")
+    sequence: int = Field(default=1, ge=1, description="Certificates since then, this one too.")
+    previous: str | None = Field(
+        default=None,
+        pattern=SHA256,
+        description="SHA-256 of the certificate before this one, canonical form.",
+    )
+    witness: dict[str, Any] | None = Field(default=None, description="A proof of the bound.")
+    issued: Annotated[str, AfterValidator(_moment)] | None = Field(
+        default=None, pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="When, in UTC."
+    )
+
+
+def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stated:
+    """The facts with their defaults filled in, held against the history.
+
+    Raises:
+        InvalidInput: they contradict it, or each other.
+    """
+    _check_chain(stated)
+    filled: dict[str, Any] = {"earlier_releases": _earlier_releases(stated, history)}
+    kind = KINDS.get(stated.strategy)
+    if kind is None:
+        if stated.comparator is None or stated.forgotten is None:
+            raise InvalidInput("strategy", f"{stated.strategy!r} is unknown: state its comparator")
+        return stated.model_copy(update=filled)
+    if not kind.holds(assumptions, history):
+        raise InvalidInput("strategy", f"{stated.strategy!r} leaves another kind of history")
+    if kind.noise_free and stated.model_sha256 is not None:
+        raise InvalidInput("model_sha256", "of a model without noise: it needs a commitment")
+    if stated.workspace is not None:
+        check_retained(history)
+        _check_fit(stated)
+    records = _records(stated, kind, history)
+    forgotten = _forgotten(stated, kind, history, records)
+    filled |= {"records": records, "forgotten": forgotten, "comparator": kind.comparator}
+    return stated.model_copy(update=filled)
+
+
+def _earlier_releases(stated: Stated, history: History) -> EarlierReleases:
+    """What the history knows of models handed out before, unless less is stated."""
+    known: EarlierReleases = "covered" if history.released_early else "none known"
+    releases = stated.earlier_releases or known
+    if releases not in ("not covered", known):
+        raise InvalidInput("earlier_releases", f"{releases!r}, but by the history {known!r}")
+    if releases == "none known" and stated.sequence > 1:
+        raise InvalidInput("earlier_releases", "none known, but an earlier one was certified")
+    return releases
+
+
+def _records(stated: Stated, kind: Kind, history: History) -> int:
+    """How many records the first model was trained on."""
+    records = history.phases[0].samples if kind.learns else stated.records
+    if records is None:
+        raise InvalidInput("records", f"must be stated for {stated.strategy}: its history has none")
+    if stated.records not in (None, records):
+        raise InvalidInput("records", f"is {stated.records}, but the history begins with {records}")
+    return records
+
+
+def _forgotten(stated: Stated, kind: Kind, history: History, records: int) -> int:
+    """How many records this model no longer rests on."""
+    forgotten = forgotten_in(kind, history, records)
+    if (stated.capacity is None) != (stated.budget is None):
+        raise InvalidInput("capacity", "goes with the budget fixed at fit")
+    if stated.capacity is not None:
+        check_capacity(history, capacity=stated.capacity, records=records)
+        forgotten = records - history.phases[-1].samples
+    if stated.forgotten not in (None, forgotten):
+        raise InvalidInput(
+            "forgotten", f"is {stated.forgotten}, but the history counts {forgotten} records"
+        )
+    if not stated.sequence <= max(1, forgotten):
+        raise InvalidInput("sequence", f"is {stated.sequence}, with {forgotten} forgotten records")
+    if (stated.subjects or 0) > forgotten:
+        raise InvalidInput("subjects", f"{stated.subjects} of {forgotten} records")
+    return forgotten
+
+
+def _check_chain(stated: Stated) -> None:
+    """Refuse facts about the model's file and the certificate's place that contradict each other.
+
+    Raises:
+        InvalidInput: naming the fact.
+    """
+    if stated.model_sha256 is not None and "model" in stated.commitments:
+        raise InvalidInput(
+            "model_sha256", "is given beside commitments.model; a model has one file"
+        )
+    if (stated.sequence == 1) != (stated.previous is None):
+        raise InvalidInput(
+            "previous", "is the digest of the certificate before, from the second on"
+        )
+    if stated.sequence > 1 and stated.generation < stated.sequence:
+        raise InvalidInput("generation", f"{stated.generation} models, {stated.sequence} certified")
+    if len(stated.requests) > stated.sequence:
+        raise InvalidInput("requests", f"{len(stated.requests)} named by {stated.sequence}")
+    if stated.witness is not None:
+        raise InvalidInput("witness", "this version has no checker for it")
+
+
+def _check_fit(stated: Stated) -> None:
+    """Refuse a certificate of a fit that leaves out what every fit knows.
+
+    Raises:
+        InvalidInput: naming what is missing.
+    """
+    if stated.model_sha256 is None and "model" not in stated.commitments:
+        raise InvalidInput("model_sha256", "is missing: a fit's certificate names its model's file")
+    for name in ("noise", "state"):
+        if getattr(stated.provenance, name) is None:
+            raise InvalidInput(f"provenance.{name}", "is missing: a fit knows where it came from")
