@@ -32,7 +32,6 @@ from expunge.divergence.linear_noise import CovariancePart, Law, covariance_part
 from expunge.sampling.ensembles import sample_ensemble
 from expunge.sampling.networks import Network
 from expunge.sampling.orders import Orders
-from expunge.sampling.plain import Precision
 from expunge.sampling.problem import (
     DefaultUniform,
     FullBatch,
@@ -41,6 +40,7 @@ from expunge.sampling.problem import (
     Problem,
     Records,
 )
+from expunge.sampling.updates.plain import Precision
 
 __all__ = ["Heads", "coupled_estimate", "predicted"]
 

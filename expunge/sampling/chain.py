@@ -16,14 +16,14 @@ import torch
 from torch import Tensor
 
 from expunge.core import counters
-from expunge.sampling import kernels
-from expunge.sampling.fused import Fused
 from expunge.sampling.networks import Network
 from expunge.sampling.orders import Orders
-from expunge.sampling.plain import Plain, Precision
 from expunge.sampling.problem import DefaultUniform, Gaussian, Problem, Records, SharedBatches
 from expunge.sampling.recurrent import Recurrent
-from expunge.sampling.stacked import Stacked
+from expunge.sampling.updates import cpu_kernels, kernels
+from expunge.sampling.updates.fused import Fused
+from expunge.sampling.updates.plain import Plain, Precision
+from expunge.sampling.updates.stacked import Stacked
 
 __all__ = ["Plan", "Point", "Regime", "run_block", "start_of"]
 
@@ -134,7 +134,7 @@ def _normal(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor
             drawn, drawn, key=key, first=first, shrink=1.0, rate=0.0, noise_std=1.0
         )
         return drawn
-    return counters.normals(key, first, models, count, plan.device).to(drawn.dtype)
+    return cpu_kernels.normals(key, first, models, count, plan.device).to(drawn.dtype)
 
 
 def _uniform(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:

@@ -32,9 +32,9 @@ from expunge.core.checks import device as on_device
 from expunge.sampling import shards
 from expunge.sampling.chain import Plan, Point, Regime
 from expunge.sampling.engines import Block, Engine, Local
-from expunge.sampling.plain import Precision
 from expunge.sampling.problem import IndependentBatches, Problem
 from expunge.sampling.progress import bar
+from expunge.sampling.updates.plain import Precision
 
 __all__ = ["Ensemble", "sample_ensemble"]
 

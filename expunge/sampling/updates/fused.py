@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from expunge.losses import Logistic, Softmax
-from expunge.sampling import hopper, kernels
-from expunge.sampling.kernels import WIDEST, Halves, Split
 from expunge.sampling.problem import FullBatch, IndependentBatches, Problem, Records
+from expunge.sampling.updates import hopper, kernels
+from expunge.sampling.updates.kernels import WIDEST, Halves, Split
 
 __all__ = ["Fused"]
 

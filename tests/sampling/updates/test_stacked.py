@@ -6,9 +6,9 @@ import torch
 from expunge.core import counters
 from expunge.sampling import FullBatch, IndependentBatches, SharedBatches
 from expunge.sampling.orders import Orders
-from expunge.sampling.plain import Plain
 from expunge.sampling.problem import Records
-from expunge.sampling.stacked import Stacked
+from expunge.sampling.updates.plain import Plain
+from expunge.sampling.updates.stacked import Stacked
 from tests.sampling.test_recurrent import drawn, problem
 
 MODELS = 5
