@@ -102,7 +102,7 @@ class Block:
         if top in {ABSENT!r}:
             raise ImportError(top + ' is not on a bare machine')
 sys.meta_path.insert(0, Block())
-import expunge.accounting.calibration, expunge.accounting.planning, expunge.accounting.advantage
+import expunge.accounting.planning, expunge.accounting.advantage
 import expunge.accounting.generalisation, expunge.accounting.trade_offs
 for name in {modules!r}:
     importlib.import_module(name)

@@ -26,15 +26,14 @@ from expunge.accounting.advantage import PaperAdvantage
 from expunge.accounting.bounds import BOUNDS, log_sobolev, log_sobolev_paper, shift
 from expunge.accounting.bounds.log_sobolev import LogSobolev, advance, compact_constant
 from expunge.accounting.calibration import (
-    EpsilonDelta,
-    RenyiWithin,
-    Setting,
     smallest_sigma,
     smallest_unlearn_steps,
     symmetric_and_asymmetric_sigma,
 )
 from expunge.accounting.generalisation import RiskBound, pinsker, public_weight
 from expunge.accounting.moduli import Contraction, Run, moduli
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, RenyiWithin
 
 PAPER_SECTION_4, WITH_INIT, _, ONE_STEP = Settings().cases
 FIGURE_2 = {"strong_convexity": 0.0119, "step_size": 1 / 0.2619}

@@ -16,7 +16,7 @@ import numpy as np
 from experiments.frontier.problem import Problem, summary
 from experiments.progress import shown
 from expunge import CertifiedClassifier
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.unlearning.choice import cheapest, prices
 from expunge.unlearning.model_file import salted
 

@@ -10,15 +10,15 @@ from typing import Literal
 
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.calibration import (
-    EpsilonDelta,
-    Setting,
     achieved,
     smallest_public,
     smallest_sigma,
     smallest_unlearn_steps,
 )
 from expunge.accounting.checks import check_count, check_positive
+from expunge.accounting.setting import Setting
 from expunge.accounting.strategies import Strategy, priced
+from expunge.accounting.target import EpsilonDelta
 from expunge.errors import InvalidInput, Refused
 
 __all__ = ["Figures", "Plan", "Verdict", "plan"]

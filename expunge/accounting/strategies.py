@@ -12,10 +12,11 @@ import math
 from dataclasses import dataclass
 
 from expunge.accounting.bounds.shift import bound as shift_bound
-from expunge.accounting.calibration import EpsilonDelta, Setting
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.moduli import Run, every_step
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 from expunge.errors import InvalidInput, Refused
 
 __all__ = ["WARM_PASSES", "Strategy", "priced"]

@@ -23,20 +23,15 @@ from expunge.accounting.bounds import iteration, log_sobolev, log_sobolev_paper,
 from expunge.accounting.bounds.contraction import contract
 from expunge.accounting.bounds.log_sobolev import LogSobolev, advance, compact_constant
 from expunge.accounting.bounds.taut_string import pull
-from expunge.accounting.calibration import (
-    EpsilonDelta,
-    RenyiWithin,
-    Setting,
-    smallest_public,
-    smallest_sigma,
-    smallest_unlearn_steps,
-)
+from expunge.accounting.calibration import smallest_public, smallest_sigma, smallest_unlearn_steps
 from expunge.accounting.generalisation import (
     RiskBound,
     mismatch_factor,
     mismatch_factor_paper,
 )
 from expunge.accounting.moduli import Contraction, Run, moduli
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, RenyiWithin
 
 CASES = json.loads((Path(__file__).parent / "reference.json").read_text())["cases"]
 NUMBER_OF_CASES = 58
