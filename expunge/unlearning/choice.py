@@ -7,9 +7,10 @@ flattest direction. Nothing here looks at the records' content.
 
 from dataclasses import replace
 
-from expunge.accounting.calibration import EpsilonDelta, sigma_for_requests, smallest_sigma
+from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.strategies import WARM_PASSES, priced
 from expunge.accounting.strategies import Strategy as Price
+from expunge.accounting.target import EpsilonDelta
 from expunge.errors import Refused
 from expunge.unlearning.job import Job
 from expunge.unlearning.langevin import UNCOUNTED, Langevin, NoiseFirst, setting_of

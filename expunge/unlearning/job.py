@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective, gradient_rounding
 from expunge.unlearning.model_file import Salted

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.losses import Logistic
 from expunge.unlearning.job import Job
 from tests.unlearning.records import labelled

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from expunge.accounting.account import Account
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.history import History
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.unlearning.model_file import Salted
 from expunge.unlearning.networks.inputs import Inputs, joined
 from expunge.unlearning.secrecy import Secret

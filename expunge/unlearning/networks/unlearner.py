@@ -22,10 +22,10 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.strategies import Strategy as Price
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate, NotConverged, Refused
 from expunge.sampling.batches import keys_of

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.unlearning.networks.job import NetworkJob
 from expunge.unlearning.networks.weights import state_of
 from tests.unlearning.records import labelled
