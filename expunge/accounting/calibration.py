@@ -1,7 +1,7 @@
-"""The least of each resource that meets a target: noise, steps, public data; the most forgotten.
+"""The least of each resource that meets a target: noise, steps, public data.
 
 A `Setting` fixes the learning problem; what is left open is solved for. The returned value
-always meets the target, and rounds outward: sigma up, K up, public records up, the forget set down.
+always meets the target, and rounds outward: sigma up, K up, public records up.
 Every function takes the bound it should trust, `shift` unless told otherwise.
 """
 
@@ -13,19 +13,17 @@ from scipy.optimize import brentq
 from expunge.accounting.bounds import BOUNDS, GDP
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
-from expunge.accounting.search import first_where, least_where
+from expunge.accounting.search import least_where
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta, Target
 from expunge.errors import Refused
 
 __all__ = [
     "achieved",
-    "largest_forget",
     "sigma_for_requests",
     "smallest_public",
     "smallest_sigma",
     "smallest_unlearn_steps",
-    "symmetric_and_asymmetric_sigma",
 ]
 
 
@@ -47,6 +45,9 @@ def smallest_sigma(
     setting: Setting, target: Target, *, unlearn_steps: int, bound: str = "shift"
 ) -> float:
     """The least noise that meets the target after K steps; 0 when nothing is forgotten.
+
+    It falls like n_priv/(n_priv + n_pub) as public records are added, a sufficient condition.
+    Paper: [cor:non_vacuous_divergence], corrected (E1, E2, E5).
 
     Below 1e-290, where any noise at all meets the target, the search stops.
 
@@ -141,34 +142,3 @@ def smallest_public(
         return value <= target.level
 
     return floor + least_where(met, "no amount of public data suffices")
-
-
-def largest_forget(
-    setting: Setting, target: Target, *, sigma: float, unlearn_steps: int, bound: str = "shift"
-) -> int:
-    """The most private records that may be forgotten at this sigma and K."""
-
-    def missed(forget: int) -> bool:
-        trial = replace(setting, forget=forget)
-        value = achieved(trial, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
-        return value > target.level
-
-    most = setting.private if setting.public else setting.private - 1
-    if not missed(most):
-        return most
-    return first_where(missed, most) - 1  # forgetting nothing is never missed
-
-
-def symmetric_and_asymmetric_sigma(
-    setting: Setting, target: Target, *, unlearn_steps: int = 0, bound: str = "shift"
-) -> tuple[float, float]:
-    """Required noise without and with the public records.
-
-    Paper: [cor:non_vacuous_divergence], corrected (E1, E2, E5): a sufficient condition, and
-    sigma falls like n_priv/(n_priv + n_pub) as public records are added.
-    """
-    alone = replace(setting, public=0)
-    return (
-        smallest_sigma(alone, target, unlearn_steps=unlearn_steps, bound=bound),
-        smallest_sigma(setting, target, unlearn_steps=unlearn_steps, bound=bound),
-    )
