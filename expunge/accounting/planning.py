@@ -15,7 +15,7 @@ from expunge.accounting.calibration import (
     smallest_sigma,
     smallest_unlearn_steps,
 )
-from expunge.accounting.checks import check_count, check_positive
+from expunge.accounting.number_checks import check_count, check_positive
 from expunge.accounting.setting import Setting
 from expunge.accounting.strategies import Strategy, priced
 from expunge.accounting.target import EpsilonDelta

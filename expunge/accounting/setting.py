@@ -6,9 +6,9 @@ A setting leaves sigma and the unlearning steps open; `calibration` solves for t
 from dataclasses import dataclass
 
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.checks import check_count, check_positive
 from expunge.accounting.history import History, Normaliser, learn_unlearn
 from expunge.accounting.moduli import check_step_sizes
+from expunge.accounting.number_checks import check_count, check_positive
 from expunge.accounting.target import Observer
 from expunge.errors import InvalidInput
 

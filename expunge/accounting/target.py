@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from expunge.accounting.bounds import Guarantee
-from expunge.accounting.checks import check_number, check_positive
 from expunge.accounting.conversions import check_delta
+from expunge.accounting.number_checks import check_number, check_positive
 from expunge.errors import InvalidInput, Refused
 
 __all__ = ["EpsilonDelta", "Observer", "RenyiWithin", "Target"]

@@ -34,9 +34,9 @@ from expunge.sampling.networks import Network
 from expunge.sampling.orders import Orders
 from expunge.sampling.problem import (
     DefaultUniform,
-    FullBatch,
     Gaussian,
     IndependentBatches,
+    NoBatches,
     Problem,
     Records,
 )
@@ -412,4 +412,4 @@ def _location_information(bound: float, noise_std: float) -> float:
 
 
 def _conditional(problem: Problem) -> str:
-    return "" if isinstance(problem.scheme, FullBatch) else ", given the shared order"
+    return "" if isinstance(problem.scheme, NoBatches) else ", given the shared order"

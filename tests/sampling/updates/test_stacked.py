@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from expunge.core import counters
-from expunge.sampling import FullBatch, IndependentBatches, SharedBatches
+from expunge.sampling import IndependentBatches, NoBatches, SharedBatches
 from expunge.sampling.orders import Orders
 from expunge.sampling.problem import Records
 from expunge.sampling.updates.plain import Plain
@@ -28,7 +28,7 @@ def advanced(kind, batch, device="cpu", precision="float32", steps=3, **changes)
     return chain.weights
 
 
-BATCHES = [FullBatch(), SharedBatches(6), IndependentBatches(6, 2)]
+BATCHES = [NoBatches(), SharedBatches(6), IndependentBatches(6, 2)]
 NAMES = ["full", "shared", "own"]
 
 
