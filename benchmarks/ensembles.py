@@ -24,7 +24,7 @@ from torch.func import functional_call, grad, vmap
 
 from expunge.losses import Logistic, Softmax
 from expunge.sampling import IndependentBatches, Problem, SharedBatches, Zero, sample_ensemble
-from expunge.sampling.chain import Plan, run_block, start_of
+from expunge.sampling.chain import Recipe, run_block, start_of
 
 __all__ = ["MARK", "bounded_memory", "document", "figure", "growth", "measure", "table"]
 
@@ -78,9 +78,11 @@ def heads(rows: int, learn_steps: int, batch: object = None, scale: float = 10.0
     )
 
 
-def step_seconds(make: Callable[[int], Problem], models: int, steps: int, **plan: object) -> float:
+def step_seconds(
+    make: Callable[[int], Problem], models: int, steps: int, **recipe: object
+) -> float:
     """Of one learning step of all models, the rows of every step drawn beforehand."""
-    one = Plan(make(steps), ("learned",), (), 0, **plan)  # type: ignore[arg-type]
+    one = Recipe(make(steps), ("learned",), (), 0, **recipe)  # type: ignore[arg-type]
     chain, orders = start_of(one, models)
     rows = [orders.rows(step) for step in range(steps)]
 
@@ -222,8 +224,8 @@ def linear_in_models_and_steps() -> Row:
     sizes = [(models, steps) for models in (64, 128, 256) for steps in (2, 4, 8)]
     taken = {}
     for models, steps in sizes:
-        plan = Plan(heads(2400, steps, SharedBatches(BATCH)), ("learned",), (), 0)
-        repeats = [seconds(lambda p=plan, m=models: run_block(p, 0, m)) for _ in range(4)]
+        recipe = Recipe(heads(2400, steps, SharedBatches(BATCH)), ("learned",), (), 0)
+        repeats = [seconds(lambda p=recipe, m=models: run_block(p, 0, m)) for _ in range(4)]
         taken[f"{models} x {steps}"] = min(repeats)
     times = list(taken.values())
     work = torch.tensor([[1.0, models * steps] for models, steps in sizes], dtype=torch.float64)
@@ -335,9 +337,9 @@ def cuda_full(ceiling: float) -> Row:
 def both_arms() -> Row:
     """20 + 15 steps and 35 steps of 30,000 models, snapshots at K = 1, 5, 15; data on the GPU."""
     problem = heads(ROWS, 20, SharedBatches(BATCH))
-    plan = Plan(problem, ("unlearned", "retrained"), (1, 5, 15), 0, False, "cuda", "bfloat16")
-    run_block(plan, 0, MODELS)
-    took = statistics.median(seconds(lambda: run_block(plan, 0, MODELS)) for _ in range(5))
+    recipe = Recipe(problem, ("unlearned", "retrained"), (1, 5, 15), 0, False, "cuda", "bfloat16")
+    run_block(recipe, 0, MODELS)
+    took = statistics.median(seconds(lambda: run_block(recipe, 0, MODELS)) for _ in range(5))
     return {
         "name": "CUDA, seconds of both arms of a split, 2.1 million model-steps",
         "ratio": took,
@@ -385,11 +387,11 @@ def rounding_of_gradients(models: int = 4000) -> Row:
     for precision in ("float32", "bfloat16"):
         for scale in (1.0, 10.0):
             problem = heads(ROWS, 35, SharedBatches(BATCH), scale)
-            plan = Plan(
+            recipe = Recipe(
                 Problem(**{**vars(problem), "init": Zero()}), ("learned",), (), 0, False, "cuda",
                 precision,  # type: ignore[arg-type]
             )  # fmt: skip
-            found[precision, scale] = run_block(plan, 0, models)["learned", 0].double()
+            found[precision, scale] = run_block(recipe, 0, models)["learned", 0].double()
     shifts = {
         scale: (found["bfloat16", scale] - found["float32", scale]).mean(0) for scale in (1.0, 10.0)
     }

@@ -25,10 +25,10 @@ from torch.nn.functional import cross_entropy
 
 from expunge.core import counters
 from expunge.sampling import Problem, SharedBatches
-from expunge.sampling.plain import Precision, _products
 from expunge.sampling.problem import Records
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
-from expunge.sampling.stacked import Stacked
+from expunge.sampling.updates.plain import Precision, products_in
+from expunge.sampling.updates.stacked import Stacked
 
 __all__ = ["Size", "document", "measure"]
 
@@ -140,7 +140,7 @@ def error_of(size: Size, records: Records, precision: Precision) -> float:
     weights = start(few, loss, device)
     exact = Recurrent(network(few).module.double()).gradient(weights.double(), tokens, targets)
     problem = Problem(loss, (tokens.cpu(), targets.cpu()), None, [0], ETA, 0.0, 1)
-    with _products(precision):
+    with products_in(precision):
         got = Stacked(problem, precision, weights, 0).loss.gradient(weights, tokens, targets)
     return float(((got - exact).norm(dim=1) / exact.norm(dim=1)).max())
 

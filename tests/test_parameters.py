@@ -15,7 +15,6 @@ from torch import nn
 
 from expunge import accounting, audit, losses, sampling, unlearning
 from expunge.accounting import Assumptions, History, Phase, Poisson
-from expunge.accounting.calibration import EpsilonDelta, RenyiWithin, Setting
 from expunge.accounting.generalisation import (
     RiskBound,
     mismatch_factor,
@@ -24,6 +23,8 @@ from expunge.accounting.generalisation import (
 )
 from expunge.accounting.history import learn_unlearn
 from expunge.accounting.planning import plan
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, RenyiWithin
 from expunge.audit.lower_bound import ceiling, models_needed
 from expunge.audit.ulira import leaked, trend, ulira
 from expunge.audit.utility import cost

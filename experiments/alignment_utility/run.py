@@ -21,7 +21,6 @@ from statistics import fmean, stdev
 from typing import Any
 
 import torch
-from scipy.stats import norm
 
 from experiments.alignment_utility.settings import VARIANTS, Settings
 from experiments.datasets import load_pair
@@ -140,8 +139,7 @@ def bounded(settings: Settings, pair: str, alignment: str) -> Iterator[Row]:
         told = closeness(found, settings.unlearn_steps)["value"]
         held = certificate(variant, point, settings.chain, classes, settings.unlearn_steps)
         # Gaussians of equal covariance are sqrt(D_2) apart in units of their std.
-        distances = {"predicted": 2 * norm.cdf(math.sqrt(told) / 2) - 1}
-        distances["certified"] = 2 * norm.cdf(held.mu / 2) - 1
+        distances = {"predicted": math.sqrt(told), "certified": held.mu}
         yield {
             "pair": pair,
             "alignment": alignment,
@@ -152,18 +150,16 @@ def bounded(settings: Settings, pair: str, alignment: str) -> Iterator[Row]:
             "at_zero": math.log(classes),
             "predicted_d2": told,
             "certified_d2": held.renyi(2.0),
-            **{
-                name: _risk(ratio, seen, found, point, float(distance))
-                for name, distance in distances.items()
-            },
+            **{name: _risk(ratio, seen, found, point, mu) for name, mu in distances.items()},
         }
 
 
-def _risk(
-    ratio: DensityRatio, seen: dict[str, float], found: Any, point: Point, distance: float
-) -> Row:
-    bound = RiskBound(
-        seen["retrained_on_mixture"], found.loss.lipschitz, found.radius, min(distance, 1.0)
+def _risk(ratio: DensityRatio, seen: dict[str, float], found: Any, point: Point, mu: float) -> Row:
+    bound = RiskBound.from_gdp(
+        mu,
+        retrained_risk=seen["retrained_on_mixture"],
+        lipschitz=found.loss.lipschitz,
+        radius=found.radius,
     )
     risks = private_risk(
         ratio, bound, public=point.public, retained_private=point.retained, share=0.95

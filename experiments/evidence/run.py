@@ -28,8 +28,8 @@ from experiments.parts import Parts
 from expunge.audit.heads import coupled_estimate, predicted
 from expunge.audit.utility import cost
 from expunge.divergence.estimate import Estimate
+from expunge.divergence.lower_estimates import on_probes
 from expunge.divergence.mismatch import density_ratio
-from expunge.divergence.projection import on_probes
 from expunge.divergence.rule import renyi_estimate
 from expunge.losses import Softmax
 from expunge.sampling import Problem, sample_ensemble

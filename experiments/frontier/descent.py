@@ -18,8 +18,10 @@ from torch import Tensor
 
 from experiments.frontier.problem import Division
 from experiments.progress import shown
-from expunge.accounting.calibration import EpsilonDelta, Observer, Setting, achieved, smallest_sigma
+from expunge.accounting.calibration import achieved, smallest_sigma
 from expunge.accounting.prices import noise_first_price
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import normal_source
 from expunge.losses import Logistic, Softmax

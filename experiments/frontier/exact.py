@@ -16,8 +16,8 @@ import numpy as np
 from experiments.frontier.problem import Problem, summary
 from experiments.progress import shown
 from expunge import CertifiedClassifier
-from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate
+from expunge.accounting.target import EpsilonDelta
 from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.model_file import salted

@@ -38,7 +38,7 @@ from experiments.frontier.problem import (
 )
 from experiments.frontier.settings import PUBLISHED, Settings, Task
 from experiments.parts import Parts
-from expunge.accounting.calibration import Observer
+from expunge.accounting.target import Observer
 from expunge.core.rows import bounded_rows
 
 __all__ = ["run", "work"]

@@ -13,7 +13,7 @@ from torch.optim import AdamW
 
 from experiments.datasets import load, load_pair
 from experiments.networks.settings import Settings
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.core.rows import public_row_norm
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.comparison import correct

@@ -45,7 +45,7 @@ from experiments.renyi_vs_public_data.spread import spread
 from experiments.renyi_vs_public_data.verdicts import verdicts
 from expunge.audit.heads import coupled_estimate
 from expunge.divergence.discriminator import Discriminator, discriminator_readings
-from expunge.divergence.projection import along
+from expunge.divergence.lower_estimates import along
 from expunge.divergence.rule import renyi_estimate
 from expunge.sampling import Ensemble, Problem, sample_ensemble
 

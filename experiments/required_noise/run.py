@@ -16,15 +16,10 @@ from rich.progress import track
 
 from experiments.required_noise.settings import Settings
 from expunge.accounting import Assumptions, Refused
-from expunge.accounting.calibration import (
-    EpsilonDelta,
-    RenyiWithin,
-    Setting,
-    Target,
-    smallest_sigma,
-    smallest_unlearn_steps,
-)
+from expunge.accounting.calibration import smallest_sigma, smallest_unlearn_steps
 from expunge.accounting.history import Normaliser
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, RenyiWithin, Target
 
 __all__ = ["CURVES", "run"]
 

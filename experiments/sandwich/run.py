@@ -32,7 +32,7 @@ from experiments.renyi_vs_public_data.problems import (
 from experiments.sandwich.settings import Case, Settings
 from expunge.accounting.bounds import GDP
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound, models_needed
-from expunge.divergence.projection import along
+from expunge.divergence.lower_estimates import along
 from expunge.sampling import sample_ensemble
 
 __all__ = ["run", "verdicts"]

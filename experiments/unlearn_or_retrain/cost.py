@@ -11,13 +11,10 @@ from collections.abc import Callable, Sequence
 
 from experiments.unlearn_or_retrain.settings import Settings
 from expunge.accounting import Assumptions
-from expunge.accounting.calibration import (
-    Setting,
-    Target,
-    smallest_public,
-    smallest_unlearn_steps,
-)
+from expunge.accounting.calibration import smallest_public, smallest_unlearn_steps
 from expunge.accounting.search import first_where
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import Target
 
 __all__ = ["BOUNDS", "crossing", "public_ratio", "setting", "steps_on_quadratic", "unlearn_steps"]
 

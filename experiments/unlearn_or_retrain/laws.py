@@ -18,7 +18,7 @@ import numpy as np
 from experiments.errata.printed import public_ratio_printed
 from experiments.unlearn_or_retrain.cost import BOUNDS, public_ratio, setting, unlearn_steps
 from experiments.unlearn_or_retrain.settings import Settings
-from expunge.accounting.calibration import EpsilonDelta, RenyiWithin, Target
+from expunge.accounting.target import EpsilonDelta, RenyiWithin, Target
 
 __all__ = ["exponents", "fitted", "limits", "ratios", "slope", "small_t_ratio"]
 

@@ -29,14 +29,9 @@ from experiments.unlearn_or_retrain.settings import Settings
 from experiments.unlearn_or_retrain.verdicts import verdicts
 from expunge.accounting import Assumptions
 from expunge.accounting.advantage import PaperAdvantage
-from expunge.accounting.calibration import (
-    EpsilonDelta,
-    RenyiWithin,
-    Setting,
-    Target,
-    achieved,
-    smallest_public,
-)
+from expunge.accounting.calibration import achieved, smallest_public
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, RenyiWithin, Target
 
 __all__ = ["run"]
 

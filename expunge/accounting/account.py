@@ -12,19 +12,19 @@ from expunge.accounting.assumptions import Assumptions, Regime
 from expunge.accounting.bounds import BOUNDS, GDP, Bound, Guarantee, HockeyStick, Renyi
 from expunge.accounting.bounds.foreign import ForeignBound, find_bound, installed, is_foreign
 from expunge.accounting.bounds.log_sobolev import initial_constant
-from expunge.accounting.checks import check_number
 from expunge.accounting.conversions import check_delta, outward
 from expunge.accounting.history import History
 from expunge.accounting.moduli import check_step_sizes
+from expunge.accounting.number_checks import check_number
 from expunge.errors import InvalidInput, Refused
 
-__all__ = ["Account", "Figures", "account", "order_key"]
+__all__ = ["Account", "Answer", "account", "order_key"]
 
 LARGEST_MEANINGFUL_EPSILON = 20.0
 
 
 @dataclass(frozen=True)
-class Figures:
+class Answer:
     """What one bound says; a refused bound says only why."""
 
     epsilon: float | None = None
@@ -43,7 +43,7 @@ class Figures:
 class Account:
     """All bounds for one history, as `expunge account` prints them."""
 
-    bounds: dict[str, Figures]
+    bounds: dict[str, Answer]
     best: str | None
     best_reason: str
     vacuous: bool
@@ -134,18 +134,18 @@ def _figures(
     history: History,
     delta: float,
     orders: Sequence[float],
-) -> Figures:
+) -> Answer:
     try:
         guarantee = _guarantee(name, bound, assumptions, history)
         epsilon = guarantee.epsilon(delta)
         renyi = {order_key(order): guarantee.renyi(order) for order in orders}
     except Refused as refusal:
-        return Figures(refused=str(refusal))
+        return Answer(refused=str(refusal))
     except ArithmeticError:
-        return Figures(refused="the bound leaves the range of floating point")
+        return Answer(refused="the bound leaves the range of floating point")
     mu = outward(guarantee.mu, 0.0) if isinstance(guarantee, GDP) else None
     known = {order: value for order, value in renyi.items() if value is not None}
-    return Figures(
+    return Answer(
         epsilon=epsilon, mu=mu, renyi=None if isinstance(guarantee, HockeyStick) else known
     )
 
@@ -173,7 +173,7 @@ def _shown_tight(assumptions: Assumptions, history: History) -> bool:
     return convex and not batched and assumptions.radius is None
 
 
-def _best(figures: dict[str, Figures], *, tight: bool) -> tuple[str | None, str]:
+def _best(figures: dict[str, Answer], *, tight: bool) -> tuple[str | None, str]:
     """The smallest epsilon; the shift bound, listed first, wins ties."""
     known = {name: f.epsilon for name, f in figures.items() if f.epsilon is not None}
     if not known:
@@ -195,7 +195,7 @@ def _best(figures: dict[str, Figures], *, tight: bool) -> tuple[str | None, str]
 
 
 def _asked(
-    bound: ForeignBound, figures: dict[str, Figures], ours: str | None
+    bound: ForeignBound, figures: dict[str, Answer], ours: str | None
 ) -> tuple[str | None, str]:
     """The bound of another package that was asked for, whatever ours say."""
     refused = figures[bound.name].refused

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from expunge.accounting.checks import check_number, check_positive
+from expunge.accounting.number_checks import check_number, check_positive
 from expunge.errors import InvalidInput
 
 __all__ = ["Assumptions", "Mark", "Regime"]

@@ -1,132 +1,30 @@
-"""The least of each resource that meets a target: noise, steps, public data; the most forgotten.
+"""The least of each resource that meets a target: noise, steps, public data.
 
 A `Setting` fixes the learning problem; what is left open is solved for. The returned value
-always meets the target, and rounds outward: sigma up, K up, public records up, the forget set down.
+always meets the target, and rounds outward: sigma up, K up, public records up.
 Every function takes the bound it should trust, `shift` unless told otherwise.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from dataclasses import replace
 
 from scipy.optimize import brentq
 
-from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.bounds import BOUNDS, GDP, Guarantee
-from expunge.accounting.checks import check_count, check_number, check_positive
-from expunge.accounting.conversions import check_delta, gdp_for_epsilon
-from expunge.accounting.history import History, Normaliser, Phase, learn_unlearn
-from expunge.accounting.moduli import check_step_sizes
-from expunge.accounting.search import first_where, least_where
-from expunge.errors import InvalidInput, Refused
+from expunge.accounting.bounds import BOUNDS, GDP
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.history import History, Phase
+from expunge.accounting.search import least_where
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, Target
+from expunge.errors import Refused
 
 __all__ = [
-    "EpsilonDelta",
-    "Observer",
-    "RenyiWithin",
-    "Setting",
-    "Target",
     "achieved",
-    "largest_forget",
     "sigma_for_requests",
     "smallest_public",
     "smallest_sigma",
     "smallest_unlearn_steps",
-    "symmetric_and_asymmetric_sigma",
 ]
-
-Observer = Literal["final", "all"]
-
-
-class Target(Protocol):
-    """A level that a guarantee must stay within."""
-
-    @property
-    def level(self) -> float: ...
-
-    def value(self, guarantee: Guarantee) -> float: ...
-
-
-@dataclass(frozen=True)
-class EpsilonDelta:
-    """(epsilon, delta)-indistinguishability, in both directions."""
-
-    level: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        check_delta(self.delta)
-        level = check_positive("epsilon", self.level)
-        if level > 1e6:
-            raise InvalidInput("epsilon", "must be positive and at most 1e6")
-        object.__setattr__(self, "level", level)
-        object.__setattr__(self, "delta", float(self.delta))
-
-    def value(self, guarantee: Guarantee) -> float:
-        return guarantee.epsilon(self.delta)
-
-
-@dataclass(frozen=True)
-class RenyiWithin:
-    """D_alpha within a level, in both directions."""
-
-    level: float
-    order: float = 2.0
-
-    def __post_init__(self) -> None:
-        check_positive("level", self.level)
-        if check_number("order", self.order) <= 1:
-            raise InvalidInput("order", "must be finite and above 1")
-
-    def value(self, guarantee: Guarantee) -> float:
-        divergence = guarantee.renyi(self.order)
-        if divergence is None:
-            raise Refused("this bound has no Rényi divergence")
-        return divergence
-
-
-@dataclass(frozen=True)
-class Setting:
-    """T learning steps on public + private records, of which `forget` private ones go."""
-
-    assumptions: Assumptions
-    private: int
-    public: int
-    forget: int
-    step_size: float
-    learn_steps: int
-    normaliser: Normaliser = "mean"
-    observer: Observer = "final"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.assumptions, Assumptions):
-            raise InvalidInput("assumptions", "must be an Assumptions record")
-        least = {"private": 1, "public": 0, "forget": 0, "learn_steps": 1}
-        for name, value in least.items():
-            object.__setattr__(self, name, check_count(name, getattr(self, name), value))
-        object.__setattr__(self, "step_size", check_positive("step_size", self.step_size))
-        if self.normaliser not in ("mean", "fixed"):
-            raise InvalidInput("normaliser", "must be mean or fixed")
-        if self.observer not in ("final", "all"):
-            raise InvalidInput("observer", "must be final or all")
-        if not 0 <= self.forget <= self.private:
-            raise InvalidInput("forget", f"{self.forget} of {self.private} private records")
-        if self.forget == self.private + self.public:
-            raise InvalidInput("forget", "no record is retained, so there is no comparator")
-        check_step_sizes(self.assumptions, self.history(1.0, 0))
-
-    def history(self, sigma: float, unlearn_steps: int) -> History:
-        """The phases of learning and unlearning."""
-        return learn_unlearn(
-            learn_steps=self.learn_steps,
-            unlearn_steps=unlearn_steps,
-            step_size=self.step_size,
-            sigma=sigma,
-            samples=self.private + self.public,
-            forgotten=self.forget,
-            normaliser=self.normaliser,
-            learned_model_released=self.observer == "all",
-        )
 
 
 def achieved(
@@ -147,6 +45,9 @@ def smallest_sigma(
     setting: Setting, target: Target, *, unlearn_steps: int, bound: str = "shift"
 ) -> float:
     """The least noise that meets the target after K steps; 0 when nothing is forgotten.
+
+    It falls like n_priv/(n_priv + n_pub) as public records are added, a sufficient condition.
+    Paper: [cor:non_vacuous_divergence], corrected (E1, E2, E5).
 
     Below 1e-290, where any noise at all meets the target, the search stops.
 
@@ -241,34 +142,3 @@ def smallest_public(
         return value <= target.level
 
     return floor + least_where(met, "no amount of public data suffices")
-
-
-def largest_forget(
-    setting: Setting, target: Target, *, sigma: float, unlearn_steps: int, bound: str = "shift"
-) -> int:
-    """The most private records that may be forgotten at this sigma and K."""
-
-    def missed(forget: int) -> bool:
-        trial = replace(setting, forget=forget)
-        value = achieved(trial, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
-        return value > target.level
-
-    most = setting.private if setting.public else setting.private - 1
-    if not missed(most):
-        return most
-    return first_where(missed, most) - 1  # forgetting nothing is never missed
-
-
-def symmetric_and_asymmetric_sigma(
-    setting: Setting, target: Target, *, unlearn_steps: int = 0, bound: str = "shift"
-) -> tuple[float, float]:
-    """Required noise without and with the public records.
-
-    Paper: [cor:non_vacuous_divergence], corrected (E1, E2, E5): a sufficient condition, and
-    sigma falls like n_priv/(n_priv + n_pub) as public records are added.
-    """
-    alone = replace(setting, public=0)
-    return (
-        smallest_sigma(alone, target, unlearn_steps=unlearn_steps, bound=bound),
-        smallest_sigma(setting, target, unlearn_steps=unlearn_steps, bound=bound),
-    )

@@ -28,12 +28,9 @@ from expunge.errors import InvalidInput
 __all__ = [
     "check_delta",
     "epsilon_from_gdp",
-    "epsilon_from_linear_renyi_mironov",
     "epsilon_from_renyi",
-    "gaussian_renyi",
     "gdp_delta",
     "gdp_for_epsilon",
-    "gdp_for_renyi",
     "gdp_log_delta",
     "gdp_renyi",
     "gdp_total_variation",
@@ -56,11 +53,6 @@ def gdp_renyi(mu: float, order: float) -> float:
     if not order > 1:
         raise InvalidInput("order", "must be above 1")
     return max(outward(order * mu * mu / 2), LEAST) if mu else 0.0
-
-
-def gdp_for_renyi(value: float, order: float) -> float:
-    """The largest mu whose divergence of this order stays within `value`."""
-    return math.sqrt(2 * value / order) * (1 - MARGIN)
 
 
 def gdp_total_variation(mu: float) -> float:
@@ -190,39 +182,9 @@ def epsilon_from_renyi(renyi: Callable[[float], float], delta: float) -> float:
     return outward(max(0.0, min(float(found.fun), values[i])))  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def epsilon_from_linear_renyi_mironov(slope: float, delta: float) -> float:
-    """min_{alpha > 1} alpha B + log(1/delta)/(alpha-1) = B + 2 sqrt(B log(1/delta)).
-
-    The older conversion (Mironov 2017), with which earlier papers state their numbers;
-    larger than `epsilon_from_renyi` and never used for a certificate.
-    """
-    check_delta(delta)
-    return outward(slope + 2 * math.sqrt(slope * -math.log(delta)))
-
-
 def _check_mu(mu: float) -> None:
     if not mu >= 0:
         raise InvalidInput("mu", "must not be negative")
-
-
-def gaussian_renyi(
-    order: float, *, mean_gap: float, of_variance: float, against_variance: float
-) -> float:
-    """D_alpha(N(gap, v1) || N(0, v2)) = alpha gap^2/(2 v) + log(v/(v1^(1-a) v2^a))/(2(1-a)).
-
-    v = a v2 + (1-a) v1; infinite where v <= 0. The exact oracle of one-dimensional Gaussian laws.
-    """
-    if not order > 0 or order == 1:
-        raise InvalidInput("order", "must be positive and not 1")
-    if not (of_variance > 0 and against_variance > 0):
-        raise InvalidInput("variance", "must be positive")
-    # v/(v1^(1-a) v2^a) from the ratio r = v1/v2, so that equal variances give an exact 0
-    excess = of_variance / against_variance - 1
-    mixed = 1 + (1 - order) * excess  # v / v2
-    if mixed <= 0:
-        return math.inf
-    log_part = math.log1p((1 - order) * excess) - (1 - order) * math.log1p(excess)
-    return order * mean_gap**2 / (2 * mixed * against_variance) + log_part / (2 * (1 - order))
 
 
 def check_delta(delta: float) -> None:

@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
-from expunge.accounting.checks import check_count, check_number
 from expunge.accounting.conversions import gdp_total_variation, outward
+from expunge.accounting.number_checks import check_count, check_number
 from expunge.errors import InvalidInput
 
 __all__ = ["RiskBound", "mismatch_factor", "mismatch_factor_paper", "pinsker", "public_weight"]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from expunge.accounting.checks import check_count, check_flag, check_number, check_positive
+from expunge.accounting.number_checks import check_count, check_flag, check_number, check_positive
 from expunge.errors import InvalidInput
 
 __all__ = ["History", "Normaliser", "Phase", "Poisson", "learn_unlearn"]

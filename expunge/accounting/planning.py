@@ -10,14 +10,12 @@ from typing import Literal
 
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.calibration import (
-    EpsilonDelta,
-    Setting,
     achieved,
     smallest_public,
     smallest_sigma,
     smallest_unlearn_steps,
 )
-from expunge.accounting.checks import check_count, check_positive
+from expunge.accounting.number_checks import check_count, check_positive
 from expunge.accounting.prices import (
     Price,
     langevin_price,
@@ -26,6 +24,8 @@ from expunge.accounting.prices import (
     release_noise,
     residual_price,
 )
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 from expunge.errors import InvalidInput, Refused
 
 __all__ = ["Figures", "Plan", "Verdict", "plan"]

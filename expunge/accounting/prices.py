@@ -21,10 +21,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from expunge.accounting.bounds.shift import bound as shift_bound
-from expunge.accounting.calibration import EpsilonDelta, Observer, Setting
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.moduli import Run, every_step
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.errors import InvalidInput, Refused
 
 __all__ = [

@@ -5,12 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from expunge.accounting.calibration import (
-    EpsilonDelta,
-    Setting,
-    smallest_sigma,
-    smallest_unlearn_steps,
-)
+from expunge.accounting.calibration import smallest_sigma, smallest_unlearn_steps
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 from expunge.errors import Refused
 
 __all__ = ["trade_offs"]

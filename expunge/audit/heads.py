@@ -32,15 +32,15 @@ from expunge.divergence.linear_noise import CovariancePart, Law, covariance_part
 from expunge.sampling.ensembles import sample_ensemble
 from expunge.sampling.networks import Network
 from expunge.sampling.orders import Orders
-from expunge.sampling.plain import Precision
 from expunge.sampling.problem import (
     DefaultUniform,
-    FullBatch,
     Gaussian,
     IndependentBatches,
+    NoBatches,
     Problem,
     Records,
 )
+from expunge.sampling.updates.plain import Precision
 
 __all__ = ["Heads", "coupled_estimate", "predicted"]
 
@@ -412,4 +412,4 @@ def _location_information(bound: float, noise_std: float) -> float:
 
 
 def _conditional(problem: Problem) -> str:
-    return "" if isinstance(problem.scheme, FullBatch) else ", given the shared order"
+    return "" if isinstance(problem.scheme, NoBatches) else ", given the shared order"

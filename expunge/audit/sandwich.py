@@ -19,7 +19,7 @@ from expunge.audit.lower_bound import (
     models_needed,
 )
 from expunge.audit.verdict import Controls, judge
-from expunge.divergence.projection import along
+from expunge.divergence.lower_estimates import along
 
 __all__ = ["Control", "Laws", "sandwich"]
 

@@ -57,12 +57,6 @@ class Ulira:
         """What the paper draws: confidence in a test model's own law, unlearned ones first."""
         return np.concatenate([self.confidences[0], 1 - self.confidences[1]])
 
-    @property
-    def quartiles(self) -> tuple[float, float, float]:
-        """The quartiles of the confidences of unlearned models."""
-        low, middle, high = np.quantile(self.confidences[0], (0.25, 0.5, 0.75))
-        return float(low), float(middle), float(high)
-
 
 @dataclass(frozen=True)
 class Trend:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from expunge.cli.output import number, print_json
-from expunge.cli.progress import stages
+from expunge.cli.stages import stages
 from expunge.core.whole_file import write_whole
 
 if TYPE_CHECKING:

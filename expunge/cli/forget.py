@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from expunge.cli.output import print_json, read_text
-from expunge.cli.progress import stages
+from expunge.cli.stages import stages
 from expunge.cli.status import show
 
 __all__ = ["forget"]

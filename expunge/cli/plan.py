@@ -14,8 +14,8 @@ from expunge.cli.output import number, print_json
 from expunge.core.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from expunge.accounting.calibration import Setting
     from expunge.accounting.planning import Plan
+    from expunge.accounting.setting import Setting
 
 __all__ = ["forget_count", "plan"]
 
@@ -50,8 +50,9 @@ def plan(
 ) -> None:
     """Sigma, unlearning steps and public data for a target; unlearn or retrain."""
     from expunge.accounting import Assumptions, InvalidInput
-    from expunge.accounting.calibration import EpsilonDelta, Setting
     from expunge.accounting.planning import plan as price
+    from expunge.accounting.setting import Setting
+    from expunge.accounting.target import EpsilonDelta
 
     if plot is not None and plot.suffix.lower() not in FORMATS:
         raise InvalidInput("--plot", f"must end in one of {', '.join(FORMATS)}")

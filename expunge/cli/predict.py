@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from expunge.cli.output import print_json
-from expunge.cli.progress import stages
+from expunge.cli.stages import stages
 
 __all__ = ["predict"]
 

@@ -22,8 +22,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from expunge.core import cpu_kernels
-
 __all__ = [
     "COSINE",
     "LOG",
@@ -84,13 +82,17 @@ def half(count: int) -> int:
 def normals(
     key: int, first: int, models: int, count: int, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """Standard normals of models first..first+models-1: (models, count) float32."""
+    """Standard normals of models first..first+models-1: (models, count) float32.
+
+    In passes of torch; `sampling/updates` draws the same bits by compiled loops.
+    """
     pairs = half(count)
     out = torch.empty(models, 2, pairs, dtype=torch.float32, device=device)
-    if cpu_kernels.serves(out):
-        cpu_kernels.normals(key, first, out)
-    else:
-        _fill(key, first, out)
+    group = max(1, PIECE // pairs)
+    for start in range(0, models, group):
+        part = out[start : start + group]
+        drawn = words(key, (first + start) * pairs, len(part) * pairs, device)
+        _box_muller(drawn.view(len(part), pairs), part)
     return out.view(models, 2 * pairs)[:, :count]
 
 
@@ -113,16 +115,6 @@ def permutations(key: int, first: int, rows: int, present: Tensor) -> Tensor:
     drawn = words(key, first * count, rows * count, present.device).view(rows, count)
     drawn.masked_fill_(~present, torch.iinfo(torch.int64).max)  # last
     return drawn.argsort(dim=1)[:, : int(present.sum())]
-
-
-def _fill(key: int, first: int, out: Tensor) -> None:
-    """Normals of models first.. into (models, 2, pairs), in passes of torch."""
-    models, _, pairs = out.shape
-    group = max(1, PIECE // pairs)
-    for start in range(0, models, group):
-        part = out[start : start + group]
-        drawn = words(key, (first + start) * pairs, len(part) * pairs, out.device)
-        _box_muller(drawn.view(len(part), pairs), part)
 
 
 def _box_muller(drawn: Tensor, out: Tensor) -> None:

@@ -5,8 +5,8 @@ against=unlearned.
 """
 
 from expunge.divergence.estimate import Estimate
+from expunge.divergence.lower_estimates import on_probes
 from expunge.divergence.mismatch import density_ratio
-from expunge.divergence.projection import on_probes
 from expunge.divergence.rule import renyi_estimate
 
 __all__ = ["Estimate", "density_ratio", "on_probes", "renyi_estimate"]

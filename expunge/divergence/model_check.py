@@ -14,7 +14,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-__all__ = ["objections", "variance_part"]
+__all__ = ["objections"]
 
 DIMENSIONS = 200
 UNLIKELY = 1e-4  # of either check under the model
@@ -28,29 +28,6 @@ def objections(of: Tensor, against: Tensor, direction: Tensor) -> tuple[str, ...
     if of.shape[1] <= DIMENSIONS:
         found += _everywhere(of.double().cpu(), against.double().cpu())
     return tuple(found)
-
-
-def variance_part(
-    of: np.ndarray, against: np.ndarray, *, order: float, level: float = 0.95
-) -> tuple[float, tuple[float, float]]:
-    """The covariance part of D_order along one direction, and its interval (F test inverted).
-
-    With r = var(of)/var(against):  -1/(2 (a-1)) log( ((1-a) r + a) / r^(1-a) ), infinite where
-    (1-a) r + a <= 0.
-    """
-    ratio = float(of.var(ddof=1) / against.var(ddof=1))
-    tails = stats.f.ppf([(1 - level) / 2, (1 + level) / 2], len(of) - 1, len(against) - 1)
-    ends = ratio / float(tails[1]), ratio / float(tails[0])
-    parts = [_of_ratio(end, order) for end in ends]
-    low = 0.0 if ends[0] <= 1 <= ends[1] else min(parts)
-    return _of_ratio(ratio, order), (low, max(parts))
-
-
-def _of_ratio(ratio: float, order: float) -> float:
-    mixed = (1 - order) * ratio + order
-    if mixed <= 0:
-        return math.inf
-    return -(math.log(mixed) - (1 - order) * math.log(ratio)) / (2 * (order - 1))
 
 
 def _along(first: np.ndarray, second: np.ndarray) -> list[str]:

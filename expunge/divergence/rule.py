@@ -8,7 +8,7 @@ Or name one: "hotelling", "projection", "nearest neighbours" and "convex conjuga
 Coupled pairs and the linear-noise prediction need more than samples (`coupled`, `linear_noise`):
 whoever has the `Problem` that heads are sampled from should take them first, by
 `expunge.audit.coupled_estimate` and `expunge.audit.predicted`, and samples only where those say
-that they are outside their range. Logits on a probe set: `projection.on_probes`.
+that they are outside their range. Logits on a probe set: `lower_estimates.on_probes`.
 "paper" is its discriminator (`discriminator`), for reproduction only, with a warning.
 """
 
@@ -18,9 +18,9 @@ from typing import Any, Literal
 from expunge.divergence.discriminator import WARNING, discriminator_readings
 from expunge.divergence.estimate import Estimate
 from expunge.divergence.hotelling import LEAST_RATIO, as_samples, hotelling, moments
+from expunge.divergence.lower_estimates import held_out
 from expunge.divergence.model_check import objections
 from expunge.divergence.nearest_neighbours import nearest_neighbours
-from expunge.divergence.projection import held_out
 from expunge.divergence.variational import conjugate_on_a_line
 
 __all__ = ["Method", "renyi_estimate"]

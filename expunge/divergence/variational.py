@@ -1,11 +1,10 @@
-"""The two variational forms of D_a / a, and what they give on a line.
+"""The convex-conjugate form of D_a / a, and what it gives on a line.
 
-    Donsker-Varadhan   sup_f  1/(a-1) log E_P e^((a-1) f) - (1/a) log E_Q e^(a f)
-    convex conjugate   sup_{g<0}  E_Q g + 1/(a-1) LOG E_P |g|^((a-1)/a) + (log a + 1)/a
+    sup_{g<0}  E_Q g + 1/(a-1) LOG E_P |g|^((a-1)/a) + (log a + 1)/a
 
-Paper: [eq:dv_renyi], [eq:cc_renyi]; the paper's second form lacks the logarithm (E17), takes the
-a-th root instead of a times the value (E18), and swaps the samples (E19). P is `of`, Q `against`.
-A value on the samples that chose f is biased up; on held-out samples it is a lower estimate.
+Paper: [eq:cc_renyi], which lacks the logarithm (E17), takes the a-th root instead of a times the
+value (E18), and swaps the samples (E19). P is `of`, Q `against`. A value on the samples that chose
+g is biased up; on held-out samples it is a lower estimate.
 """
 
 import math
@@ -15,13 +14,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-__all__ = ["conjugate_on_a_line", "convex_conjugate", "donsker_varadhan", "polysoftplus"]
-
-
-def donsker_varadhan(f_of: Tensor, f_against: Tensor, order: float) -> Tensor:
-    """D_a from values of f at samples (..., N)."""
-    first = _log_mean_exp((order - 1) * f_of) / (order - 1)
-    return order * (first - _log_mean_exp(order * f_against) / order)
+__all__ = ["conjugate_on_a_line", "convex_conjugate", "polysoftplus"]
 
 
 def convex_conjugate(g_of: Tensor, g_against: Tensor, order: float) -> Tensor:

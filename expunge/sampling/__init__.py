@@ -6,9 +6,9 @@ from expunge.sampling.ensembles import Ensemble, sample_ensemble
 from expunge.sampling.networks import Network
 from expunge.sampling.problem import (
     DefaultUniform,
-    FullBatch,
     Gaussian,
     IndependentBatches,
+    NoBatches,
     Problem,
     SharedBatches,
     Zero,
@@ -19,12 +19,12 @@ from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 __all__ = [
     "DefaultUniform",
     "Ensemble",
-    "FullBatch",
     "Gaussian",
     "IndependentBatches",
     "LSTMClassifier",
     "Local",
     "Network",
+    "NoBatches",
     "Problem",
     "Ray",
     "Recurrent",

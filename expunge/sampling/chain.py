@@ -16,23 +16,23 @@ import torch
 from torch import Tensor
 
 from expunge.core import counters
-from expunge.sampling import kernels
-from expunge.sampling.fused import Fused
 from expunge.sampling.networks import Network
 from expunge.sampling.orders import Orders
-from expunge.sampling.plain import Plain, Precision
 from expunge.sampling.problem import DefaultUniform, Gaussian, Problem, Records, SharedBatches
 from expunge.sampling.recurrent import Recurrent
-from expunge.sampling.stacked import Stacked
+from expunge.sampling.updates import cpu_kernels, kernels
+from expunge.sampling.updates.fused import Fused
+from expunge.sampling.updates.plain import Plain, Precision
+from expunge.sampling.updates.stacked import Stacked
 
-__all__ = ["Plan", "Point", "Regime", "run_block", "start_of"]
+__all__ = ["Point", "Recipe", "Regime", "run_block", "start_of"]
 
 Regime = Literal["learned", "unlearned", "retrained"]
 Point = tuple[str, int]  # regime and unlearning steps
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Recipe:
     """Everything a block of models is a function of, besides its place.
 
     Args:
@@ -74,21 +74,23 @@ class Plan:
         return counters.stream(self.seed, purpose, chain, step)
 
 
-def run_block(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
-    """Models first..first+models-1 at every point of the plan: (models, *shape) each."""
-    with torch.cuda.device(plan.device) if plan.device.startswith("cuda") else nullcontext():
-        return _found(plan, first, models)  # Triton launches on the current device
+def run_block(recipe: Recipe, first: int, models: int) -> dict[Point, Tensor]:
+    """Models first..first+models-1 at every point of the recipe: (models, *shape) each."""
+    with torch.cuda.device(recipe.device) if recipe.device.startswith("cuda") else nullcontext():
+        return _found(recipe, first, models)  # Triton launches on the current device
 
 
-def _found(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
+def _found(recipe: Recipe, first: int, models: int) -> dict[Point, Tensor]:
     found: dict[Point, Tensor] = {}
-    learn_steps = plan.problem.learn_steps
+    learn_steps = recipe.problem.learn_steps
     for retraining in (False, True):
-        mine = [point for point in plan.points if (point[0] == "retrained") is retraining]
+        mine = [point for point in recipe.points if (point[0] == "retrained") is retraining]
         if not mine:
             continue
-        chain = _chain(plan, retraining, first, models)
-        sides = [_orders(plan, retraining, remaining, first, models) for remaining in (False, True)]
+        chain = _chain(recipe, retraining, first, models)
+        sides = [
+            _orders(recipe, retraining, remaining, first, models) for remaining in (False, True)
+        ]
         last = learn_steps + max(k for _, k in mine)
         for step in range(last + 1):
             for point in mine:
@@ -96,64 +98,64 @@ def _found(plan: Plan, first: int, models: int) -> dict[Point, Tensor]:
                     found[point] = chain.snapshot()
             if step < last:
                 remaining = retraining or step >= learn_steps
-                records = plan.remaining if remaining else plan.everything
+                records = recipe.remaining if remaining else recipe.everything
                 orders = sides[remaining]
-                key = plan.key("noise", retraining, step)
+                key = recipe.key("noise", retraining, step)
                 chain.step(records, orders.rows(step), orders.runs, key)
     return found
 
 
-def start_of(plan: Plan, models: int) -> tuple[Plain | Fused, Orders]:
+def start_of(recipe: Recipe, models: int) -> tuple[Plain | Fused, Orders]:
     """Models 0..models-1 before they learn, and the order they will learn in."""
-    return _chain(plan, False, 0, models), _orders(plan, False, False, 0, models)
+    return _chain(recipe, False, 0, models), _orders(recipe, False, False, 0, models)
 
 
-def _chain(plan: Plan, retraining: bool, first: int, models: int) -> Plain | Fused:
+def _chain(recipe: Recipe, retraining: bool, first: int, models: int) -> Plain | Fused:
     """A block of models at its initial points."""
-    problem, key = plan.problem, plan.key("init", retraining)
+    problem, key = recipe.problem, recipe.key("init", retraining)
     law, count = problem.law, torch.Size(problem.shape).numel()
-    dtype = plan.everything.features.dtype
+    dtype = recipe.everything.features.dtype
     if isinstance(law, Gaussian):
-        drawn = _normal(plan, key, first, models, count) * law.std
+        drawn = _normal(recipe, key, first, models, count) * law.std
     elif isinstance(law, DefaultUniform):
-        drawn = _uniform(plan, key, first, models, count)
+        drawn = _uniform(recipe, key, first, models, count)
     else:
-        drawn = torch.zeros(models, count, device=plan.device, dtype=dtype)
+        drawn = torch.zeros(models, count, device=recipe.device, dtype=dtype)
     weights = drawn.view(models, *problem.shape)
-    if plan.precision == "bfloat16" and Fused.serves(problem):
+    if recipe.precision == "bfloat16" and Fused.serves(problem):
         return Fused(problem, weights, first)
     stepper = Stacked if isinstance(problem.loss, Recurrent) else Plain
-    return stepper(problem, plan.precision, weights, first)
+    return stepper(problem, recipe.precision, weights, first)
 
 
-def _normal(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:
+def _normal(recipe: Recipe, key: int, first: int, models: int, count: int) -> Tensor:
     """Standard normals, by the kernel where there is one: the same bits."""
-    drawn = torch.zeros(models, count, device=plan.device, dtype=plan.everything.features.dtype)
+    drawn = torch.zeros(models, count, device=recipe.device, dtype=recipe.everything.features.dtype)
     if kernels.serves(drawn):
         kernels.launch_plain_update(
             drawn, drawn, key=key, first=first, shrink=1.0, rate=0.0, noise_std=1.0
         )
         return drawn
-    return counters.normals(key, first, models, count, plan.device).to(drawn.dtype)
+    return cpu_kernels.normals(key, first, models, count, recipe.device).to(drawn.dtype)
 
 
-def _uniform(plan: Plan, key: int, first: int, models: int, count: int) -> Tensor:
+def _uniform(recipe: Recipe, key: int, first: int, models: int, count: int) -> Tensor:
     """Uniforms on +-1/sqrt(fan-in), by the kernel where there is one: the same bits."""
-    loss, dtype = plan.problem.loss, plan.everything.features.dtype
+    loss, dtype = recipe.problem.loss, recipe.everything.features.dtype
     if isinstance(loss, Network):
-        bounds = loss.default_bounds().to(plan.device)
-        return counters.uniforms(key, first, models, count, plan.device).to(dtype) * bounds
-    bound = plan.problem.shape[-1] ** -0.5
-    drawn = torch.empty(models, count, device=plan.device, dtype=dtype)
+        bounds = loss.default_bounds().to(recipe.device)
+        return counters.uniforms(key, first, models, count, recipe.device).to(dtype) * bounds
+    bound = recipe.problem.shape[-1] ** -0.5
+    drawn = torch.empty(models, count, device=recipe.device, dtype=dtype)
     if kernels.serves(drawn):
         kernels.launch_uniforms(drawn, key, first, bound)
         return drawn
-    return counters.uniforms(key, first, models, count, plan.device).to(dtype) * bound
+    return counters.uniforms(key, first, models, count, recipe.device).to(dtype) * bound
 
 
-def _orders(plan: Plan, retraining: bool, remaining: bool, first: int, models: int) -> Orders:
+def _orders(recipe: Recipe, retraining: bool, remaining: bool, first: int, models: int) -> Orders:
     """A shared order is the same in both chains: estimates are conditional on it anyway."""
-    present = plan.problem.retained() | (not remaining)
-    shared = isinstance(plan.problem.scheme, SharedBatches)
-    key = plan.key("order", retraining and not shared)
-    return Orders(plan.problem.scheme, key, present.to(plan.device), first, models)
+    present = recipe.problem.retained() | (not remaining)
+    shared = isinstance(recipe.problem.scheme, SharedBatches)
+    key = recipe.key("order", retraining and not shared)
+    return Orders(recipe.problem.scheme, key, present.to(recipe.device), first, models)

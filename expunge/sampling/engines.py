@@ -1,6 +1,6 @@
 """Where blocks of models are computed: an engine maps blocks to results, in any order.
 
-A block is a function of the plan and of its place alone, so a lost worker's blocks are computed
+A block is a function of the recipe and of its place alone, so a lost worker's blocks are computed
 again and the result is the same. Results travel as arrays; one process collects them.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from expunge.sampling.chain import Plan, Point, run_block
+from expunge.sampling.chain import Point, Recipe, run_block
 
 __all__ = ["Arrays", "Block", "Engine", "Local", "arrays_of", "tensors_of"]
 
@@ -31,7 +31,7 @@ class Engine(Protocol):
     """Every block exactly once, in any order; a block whose worker died is computed again."""
 
     def map(
-        self, plan: Plan, blocks: Sequence[Block]
+        self, recipe: Recipe, blocks: Sequence[Block]
     ) -> Iterator[tuple[Block, dict[Point, Tensor]]]: ...
 
 
@@ -47,17 +47,17 @@ class Local:
     threads: int | None = None
 
     def map(
-        self, plan: Plan, blocks: Sequence[Block]
+        self, recipe: Recipe, blocks: Sequence[Block]
     ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
         """A pool that breaks is replaced; one that breaks without finishing anything is not."""
         if self.processes == 1:
-            yield from ((block, run_block(plan, *block)) for block in blocks)
+            yield from ((block, run_block(recipe, *block)) for block in blocks)
             return
         waiting, threads = list(blocks), self.threads or max(1, _cores() // self.processes)
         context = multiprocessing.get_context("spawn")
         while waiting:
             before = len(waiting)
-            with ProcessPoolExecutor(self.processes, context, _prepare, (plan, threads)) as pool:
+            with ProcessPoolExecutor(self.processes, context, _prepare, (recipe, threads)) as pool:
                 try:
                     for block, arrays in _finished(pool, waiting, 2 * self.processes):
                         waiting.remove(block)
@@ -90,18 +90,18 @@ def _finished(
             del running[future]
 
 
-_plan: Plan | None = None  # of this worker
+_recipe: Recipe | None = None  # of this worker
 
 
-def _prepare(plan: Plan, threads: int) -> None:
-    global _plan
-    _plan = plan
+def _prepare(recipe: Recipe, threads: int) -> None:
+    global _recipe
+    _recipe = recipe
     torch.set_num_threads(threads)
 
 
 def _compute(block: Block) -> Arrays:
-    assert _plan is not None
-    return arrays_of(run_block(_plan, *block))
+    assert _recipe is not None
+    return arrays_of(run_block(_recipe, *block))
 
 
 def _cores() -> int:

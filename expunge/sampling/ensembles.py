@@ -30,11 +30,11 @@ from expunge.core.checks import (
 )
 from expunge.core.checks import device as on_device
 from expunge.sampling import shards
-from expunge.sampling.chain import Plan, Point, Regime
+from expunge.sampling.chain import Point, Recipe, Regime
 from expunge.sampling.engines import Block, Engine, Local
-from expunge.sampling.plain import Precision
 from expunge.sampling.problem import IndependentBatches, Problem
 from expunge.sampling.progress import bar
+from expunge.sampling.updates.plain import Precision
 
 __all__ = ["Ensemble", "sample_ensemble"]
 
@@ -115,51 +115,53 @@ def sample_ensemble(
     if precision is None:
         precision = "bfloat16" if place.type == "cuda" and not coupled else "float32"
     _check(regimes, unlearn_steps, precision, place)
-    plan = Plan(problem, tuple(regimes), tuple(unlearn_steps), seed, coupled, str(place), precision)
-    blocks = _blocks(plan, models, block)
+    recipe = Recipe(
+        problem, tuple(regimes), tuple(unlearn_steps), seed, coupled, str(place), precision
+    )
+    blocks = _blocks(recipe, models, block)
     mapped = _engine(engine)
     if folder is not None:
-        return _on_disk(plan, mapped, blocks, folder, progress)
-    return _in_memory(plan, mapped, blocks, progress)
+        return _on_disk(recipe, mapped, blocks, folder, progress)
+    return _in_memory(recipe, mapped, blocks, progress)
 
 
 def _in_memory(
-    plan: Plan, engine: Engine, blocks: list[Block], progress: bool
+    recipe: Recipe, engine: Engine, blocks: list[Block], progress: bool
 ) -> dict[Point, Ensemble]:
     models, whole = blocks[-1].first + blocks[-1].models, dict[Point, Tensor]()
     with bar(models, 0, progress) as finished:
-        for block, found in engine.map(plan, blocks):
+        for block, found in engine.map(recipe, blocks):
             if len(blocks) == 1:
                 whole = found
             for point, weights in found.items() if len(blocks) > 1 else ():
                 if point not in whole:
-                    whole[point] = weights.new_empty(models, *plan.problem.shape)
+                    whole[point] = weights.new_empty(models, *recipe.problem.shape)
                 whole[point][block.first : block.first + block.models] = weights
             finished(block.models)
-    return {point: Ensemble(*point, (whole[point],)) for point in plan.points}
+    return {point: Ensemble(*point, (whole[point],)) for point in recipe.points}
 
 
 def _on_disk(
-    plan: Plan, engine: Engine, blocks: list[Block], path: Path | str, progress: bool
+    recipe: Recipe, engine: Engine, blocks: list[Block], path: Path | str, progress: bool
 ) -> dict[Point, Ensemble]:
-    folder = shards.Folder.opened(path, plan, blocks)
+    folder = shards.ShardFolder.opened(path, recipe, blocks)
     missing, models = folder.missing(blocks), blocks[-1].first + blocks[-1].models
     with bar(models, models - sum(block.models for block in missing), progress) as finished:
-        for block, found in engine.map(plan, missing):
+        for block, found in engine.map(recipe, missing):
             folder.save(block, found)
             finished(block.models)
     files = tuple(folder.shard(block) for block in blocks)
-    return {point: Ensemble(*point, files) for point in plan.points}
+    return {point: Ensemble(*point, files) for point in recipe.points}
 
 
-def _blocks(plan: Plan, models: int, size: int | None) -> list[Block]:
+def _blocks(recipe: Recipe, models: int, size: int | None) -> list[Block]:
     """Consecutive blocks of models; a run of models with one order is never cut."""
-    if size is None and plan.device == "cpu":
+    if size is None and recipe.device == "cpu":
         size = MODELS_ON_CPU
     if size is None:
-        each = 4 * torch.Size(plan.problem.shape).numel() * (3 + len(plan.points))
+        each = 4 * torch.Size(recipe.problem.shape).numel() * (3 + len(recipe.points))
         size = max(1, BYTES_ON_CUDA // each)
-    scheme = plan.problem.scheme
+    scheme = recipe.problem.scheme
     if isinstance(scheme, IndependentBatches):
         size = -(-size // scheme.models_per_order) * scheme.models_per_order
     return [Block(first, min(size, models - first)) for first in range(0, models, size)]

@@ -8,7 +8,7 @@ place depends on its own number only, so what remains keeps its relative order a
 from torch import Tensor
 
 from expunge.core import counters
-from expunge.sampling.problem import Batch, FullBatch, IndependentBatches
+from expunge.sampling.problem import Batch, IndependentBatches, NoBatches
 
 __all__ = ["Orders"]
 
@@ -39,7 +39,7 @@ class Orders:
 
         None when every step sees all rows.
         """
-        if isinstance(self.batch, FullBatch):
+        if isinstance(self.batch, NoBatches):
             return None
         size = self.batch.size
         epoch, place = divmod(step, self._count // size)

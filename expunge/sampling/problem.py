@@ -23,9 +23,9 @@ from expunge.sampling.networks import Network
 
 __all__ = [
     "DefaultUniform",
-    "FullBatch",
     "Gaussian",
     "IndependentBatches",
+    "NoBatches",
     "Problem",
     "Records",
     "SharedBatches",
@@ -61,7 +61,7 @@ class Zero:
 
 
 @dataclass(frozen=True)
-class FullBatch:
+class NoBatches:
     """Every step sees every record."""
 
 
@@ -91,7 +91,7 @@ class IndependentBatches:
 
 
 Init = Gaussian | DefaultUniform | Zero
-Batch = FullBatch | SharedBatches | IndependentBatches
+Batch = NoBatches | SharedBatches | IndependentBatches
 NAMED_INITS: dict[str, Init] = {"zero": Zero(), "uniform": DefaultUniform()}
 
 
@@ -147,7 +147,7 @@ class Problem:
         if private.features.shape[1:] != public.features.shape[1:]:
             raise ValueError("public: rows have other features than private ones")
         remaining = len(private.targets) + len(public.targets) - len(self.forgotten)
-        size = 1 if isinstance(self.scheme, FullBatch) else self.scheme.size
+        size = 1 if isinstance(self.scheme, NoBatches) else self.scheme.size
         if not 1 <= size <= remaining:
             raise ValueError(f"batch: {size} of {remaining} remaining records")
 
@@ -248,7 +248,7 @@ def _init(given: Init | str) -> Init:
 
 def _batch(given: Batch | int | None) -> Batch:
     if given is None:
-        return FullBatch()
-    if isinstance(given, FullBatch | SharedBatches | IndependentBatches):
+        return NoBatches()
+    if isinstance(given, NoBatches | SharedBatches | IndependentBatches):
         return given
     return IndependentBatches(count(1)("batch", given))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expunge.sampling.chain import Plan, Point, run_block
+from expunge.sampling.chain import Point, Recipe, run_block
 from expunge.sampling.engines import Arrays, Block, arrays_of, tensors_of
 
 __all__ = ["Ray"]
@@ -31,7 +31,7 @@ class Ray:
     at_most: int = 64
 
     def map(
-        self, plan: Plan, blocks: Sequence[Block]
+        self, recipe: Recipe, blocks: Sequence[Block]
     ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
         import ray  # type: ignore
 
@@ -39,11 +39,11 @@ class Ray:
             ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
 
         @ray.remote(max_retries=-1, num_cpus=self.threads, num_gpus=self.gpus)
-        def computed(plan: Plan, block: Block, threads: int) -> Arrays:
+        def computed(recipe: Recipe, block: Block, threads: int) -> Arrays:
             torch.set_num_threads(threads)
-            return arrays_of(run_block(plan, *block))
+            return arrays_of(run_block(recipe, *block))
 
-        shared, left, running = ray.put(plan), list(reversed(blocks)), {}
+        shared, left, running = ray.put(recipe), list(reversed(blocks)), {}
         while left or running:
             while left and len(running) < self.at_most:
                 block = left.pop()

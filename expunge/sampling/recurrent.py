@@ -19,9 +19,10 @@ from torch.nn.functional import cross_entropy, embedding
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from expunge.core.text import lengths_of
-from expunge.sampling import lstm, lstm_kernels
+from expunge.sampling import lstm
 from expunge.sampling.lstm import Layer, Trace
 from expunge.sampling.networks import Network
+from expunge.sampling.updates import lstm_kernels
 
 __all__ = ["LSTMClassifier", "Recurrent"]
 

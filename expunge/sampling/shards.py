@@ -17,19 +17,19 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from expunge.sampling.chain import Plan, Point
+from expunge.sampling.chain import Point, Recipe
 from expunge.sampling.engines import Block
 from expunge.sampling.networks import Network
 
-__all__ = ["Folder", "read", "tensor_name"]
+__all__ = ["ShardFolder", "read", "tensor_name"]
 
 
 @dataclass(frozen=True)
-class Folder:
+class ShardFolder:
     path: Path
 
     @classmethod
-    def opened(cls, path: Path | str, plan: Plan, blocks: Sequence[Block]) -> "Folder":
+    def opened(cls, path: Path | str, recipe: Recipe, blocks: Sequence[Block]) -> "ShardFolder":
         """The folder of this run, new or continued.
 
         Raises:
@@ -37,7 +37,7 @@ class Folder:
         """
         folder = cls(Path(path))
         folder.path.mkdir(parents=True, exist_ok=True)
-        record, said = folder.path / "run.json", _description(plan, blocks)
+        record, said = folder.path / "run.json", _description(recipe, blocks)
         if record.exists():
             if json.loads(record.read_text()) != said:
                 raise ValueError(f"{path} holds another run; choose another folder")
@@ -74,9 +74,9 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
     os.replace(new, path)
 
 
-def _description(plan: Plan, blocks: Sequence[Block]) -> dict[str, object]:
+def _description(recipe: Recipe, blocks: Sequence[Block]) -> dict[str, object]:
     """Everything the samples are a function of; data as a hash."""
-    problem = plan.problem
+    problem = recipe.problem
     digest = hashlib.sha256()
     for tensor in (*problem.all_records(), problem.retained()):
         digest.update(str((tensor.dtype, tuple(tensor.shape))).encode())
@@ -94,10 +94,10 @@ def _description(plan: Plan, blocks: Sequence[Block]) -> dict[str, object]:
         "chain": [problem.step_size, problem.sigma, problem.learn_steps, problem.radius],
         "init": repr(problem.law),
         "batch": repr(problem.scheme),
-        "points": [tensor_name(point) for point in plan.points],
-        "seed": plan.seed,
-        "coupled": plan.coupled,
-        "precision": plan.precision,
-        "device": torch.device(plan.device).type,
+        "points": [tensor_name(point) for point in recipe.points],
+        "seed": recipe.seed,
+        "coupled": recipe.coupled,
+        "precision": recipe.precision,
+        "device": torch.device(recipe.device).type,
         "blocks": [list(block) for block in blocks[:1]] + [list(block) for block in blocks[-1:]],
     }

@@ -6,7 +6,7 @@ from typing import Self
 
 from torch import Tensor
 
-from expunge.accounting.calibration import EpsilonDelta, Observer
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.secrecy import Secret
 

@@ -15,7 +15,7 @@ from expunge.accounting import (
     account,
     learn_unlearn,
 )
-from expunge.accounting.account import Figures, order_key
+from expunge.accounting.account import Answer, order_key
 from expunge.accounting.bounds import BOUNDS
 
 LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
@@ -123,8 +123,8 @@ def test_order_keys_are_exact():
 
 
 def test_a_refused_bound_prints_its_reason_and_nothing_else():
-    assert Figures(refused="why").document() == {"refused": "why"}
-    assert Figures(epsilon=0.0, mu=0.0).document() == {"mu": 0.0, "epsilon": 0.0}
+    assert Answer(refused="why").document() == {"refused": "why"}
+    assert Answer(epsilon=0.0, mu=0.0).document() == {"mu": 0.0, "epsilon": 0.0}
 
 
 def test_the_echo_holds_every_constant_with_its_mark():

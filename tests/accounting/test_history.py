@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from expunge.accounting import Assumptions, History, InvalidInput, Phase, Poisson, account
-from expunge.accounting.checks import MOST_STEPS
 from expunge.accounting.history import learn_unlearn
+from expunge.accounting.number_checks import MOST_STEPS
 
 PHASE = Phase(steps=10, step_size=0.5, sigma=1.0, samples=100, forgotten=5)
 

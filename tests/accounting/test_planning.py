@@ -9,8 +9,9 @@ import pytest
 
 from expunge.accounting import Assumptions, InvalidInput, account
 from expunge.accounting.bounds import BOUNDS
-from expunge.accounting.calibration import EpsilonDelta, Setting
 from expunge.accounting.planning import Plan, plan
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 
 LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
 SETTING = Setting(LOSS, private=1000, public=500, forget=50, step_size=1.0, learn_steps=60)

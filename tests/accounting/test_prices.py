@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from expunge.accounting import Assumptions, History, Phase, account
-from expunge.accounting.calibration import EpsilonDelta, Setting
 from expunge.accounting.conversions import gdp_delta, gdp_for_epsilon
 from expunge.accounting.planning import plan
 from expunge.accounting.prices import (
@@ -17,6 +16,8 @@ from expunge.accounting.prices import (
     release_noise,
     residual_price,
 )
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 
 LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
 SETTING = Setting(LOSS, private=1000, public=500, forget=50, step_size=1.0, learn_steps=60)

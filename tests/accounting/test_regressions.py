@@ -21,8 +21,8 @@ from expunge.accounting.advantage import PaperAdvantage
 from expunge.accounting.bounds import BOUNDS, log_sobolev, shift
 from expunge.accounting.bounds.contraction import contract
 from expunge.accounting.bounds.taut_string import pull
-from expunge.accounting.calibration import RenyiWithin
 from expunge.accounting.moduli import Contraction, Run, moduli
+from expunge.accounting.target import RenyiWithin
 from tests import scenarios
 from tests.accounting import oracle
 

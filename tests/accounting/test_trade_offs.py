@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from expunge.accounting import Assumptions
-from expunge.accounting.calibration import EpsilonDelta, Setting, achieved, smallest_sigma
+from expunge.accounting.calibration import achieved, smallest_sigma
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.trade_offs import trade_offs
 
 LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from expunge.divergence.gaussian import renyi_gaussians
 from expunge.divergence.linear_noise import Law, predict
+from tests.gaussians import renyi_gaussians
 
 D, STEP, NOISE, START = 6, 0.3, 0.2, 0.5
 

@@ -19,7 +19,7 @@ from experiments.unlearn_or_retrain.laws import fitted, small_t_ratio
 from experiments.unlearn_or_retrain.run import run
 from experiments.unlearn_or_retrain.settings import SCALES, Settings
 from expunge.accounting.advantage import PaperAdvantage
-from expunge.accounting.calibration import RenyiWithin
+from expunge.accounting.target import RenyiWithin
 
 RESULTS = Path(__file__).parents[2] / "experiments/unlearn_or_retrain/results"
 ONE = RenyiWithin(1.0)

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from expunge.accounting import Assumptions
-from expunge.accounting.calibration import EpsilonDelta, Setting
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.trade_offs import trade_offs
 from expunge.report.trade_off_figure import draw
 

@@ -9,16 +9,16 @@ from expunge.core import counters
 from expunge.core.projection import l2_ball
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.sampling import pngd
-from expunge.sampling.chain import Plan, run_block
+from expunge.sampling.chain import Recipe, run_block
 from expunge.sampling.problem import DefaultUniform, Gaussian, IndependentBatches, Zero
 from tests.sampling.heads_problem import made
 
 BOTH = ("unlearned", "retrained")
 
 
-def reference(plan, model, steps, retraining):
+def reference(recipe, model, steps, retraining):
     """One model's chain by the published kernel, in float64, from the definition of the regimes."""
-    problem, loss = plan.problem, plan.problem.loss
+    problem, loss = recipe.problem, recipe.problem.loss
     everyone, kept = problem.all_records(), problem.retained()
 
     def gradient(theta, index):
@@ -28,14 +28,14 @@ def reference(plan, model, steps, retraining):
         return (residual.T @ rows / len(rows) + loss.l2 * theta[0])[None]
 
     def normal(index):
-        key = plan.key("noise", retraining, index)
+        key = recipe.key("noise", retraining, index)
         return lambda like: counters.normals(key, model, 1, like.numel()).view_as(like).double()
 
     kernel = pngd.build(
         gradient, step_size=problem.step_size, sigma=problem.sigma, project=l2_ball(problem.radius)
     )
     count = math.prod(problem.shape)
-    key = plan.key("init", retraining)
+    key = recipe.key("init", retraining)
     theta = counters.normals(key, model, 1, count).view(1, *problem.shape).double() * 0.1
     for index in range(steps):
         theta = kernel.step(theta, index, normal(index))
@@ -47,46 +47,46 @@ def reference(plan, model, steps, retraining):
 def test_both_regimes_are_pngd_as_published(loss, precision):
     """[alg:pngd_training], [alg:langevin_unlearning]: per step and after 35 steps, at 1e-5."""
     problem = made(loss, learn_steps=20, radius=0.9, dtype=torch.float64)
-    plan = Plan(problem, BOTH, (0, 1, 15), seed=5, precision=precision)
-    found = run_block(plan, 0, 3)
+    recipe = Recipe(problem, BOTH, (0, 1, 15), seed=5, precision=precision)
+    found = run_block(recipe, 0, 3)
     tolerance = 1e-5 if precision == "float32" else 1e-12
     for (regime, k), weights in found.items():
         for model in range(3):
-            expected = reference(plan, model, 20 + k, regime == "retrained")
+            expected = reference(recipe, model, 20 + k, regime == "retrained")
             error = (weights[model].double() - expected).norm() / expected.norm()
             assert error < tolerance, (regime, k)
 
 
 @pytest.mark.parametrize("fault", ["noise", "side", "projection"])
 def test_a_wrong_step_would_be_caught(fault):
-    plan = Plan(made(learn_steps=3, radius=0.7), BOTH, (2,), seed=5)
+    recipe = Recipe(made(learn_steps=3, radius=0.7), BOTH, (2,), seed=5)
     wrong = {
-        "noise": {"sigma": plan.problem.sigma * 1.01},
+        "noise": {"sigma": recipe.problem.sigma * 1.01},
         "side": {"forget": [*range(19), 25]},
         "projection": {"radius": 0.75},
     }
-    other = Plan(made(**{"learn_steps": 3, "radius": 0.7, **wrong[fault]}), BOTH, (2,), seed=5)
-    expected = reference(plan, 0, 5, retraining=False)
+    other = Recipe(made(**{"learn_steps": 3, "radius": 0.7, **wrong[fault]}), BOTH, (2,), seed=5)
+    expected = reference(recipe, 0, 5, retraining=False)
     got = run_block(other, 0, 1)["unlearned", 2][0].double()
     assert (got - expected).norm() / expected.norm() > 1e-4
 
 
 def test_one_learning_run_serves_every_k():
-    plan = Plan(made(), ("learned", "unlearned"), (0, 1, 3), seed=0)
-    found = run_block(plan, 0, 5)
+    recipe = Recipe(made(), ("learned", "unlearned"), (0, 1, 3), seed=0)
+    found = run_block(recipe, 0, 5)
     assert torch.equal(found["learned", 0], found["unlearned", 0])
-    alone = run_block(Plan(plan.problem, ("unlearned",), (3,), seed=0), 0, 5)
+    alone = run_block(Recipe(recipe.problem, ("unlearned",), (3,), seed=0), 0, 5)
     assert torch.equal(found["unlearned", 3], alone["unlearned", 3])
 
 
 def test_coupled_chains_differ_by_the_forgotten_records_alone():
-    nothing = Plan(made(forget=[]), BOTH, (2,), seed=0, coupled=True)
+    nothing = Recipe(made(forget=[]), BOTH, (2,), seed=0, coupled=True)
     found = run_block(nothing, 0, 4)
     assert torch.equal(found["unlearned", 2], found["retrained", 2])
     for batch in (None, 30):
         problem = made(batch=batch)
-        pairs = run_block(Plan(problem, BOTH, (2,), seed=0, coupled=True), 0, 80)
-        free = run_block(Plan(problem, BOTH, (2,), seed=0), 0, 80)
+        pairs = run_block(Recipe(problem, BOTH, (2,), seed=0, coupled=True), 0, 80)
+        free = run_block(Recipe(problem, BOTH, (2,), seed=0), 0, 80)
         gap, wide = ((f["unlearned", 2] - f["retrained", 2]).norm() for f in (pairs, free))
         assert gap < 0.5 * wide
 
@@ -95,7 +95,7 @@ def test_coupled_chains_differ_by_the_forgotten_records_alone():
 def test_models_start_from_the_initial_law(law):
     """Variance std^2, 1/(3 features) and 0, within 5 standard errors."""
     problem = made(init=law, learn_steps=0)
-    start = run_block(Plan(problem, ("learned",), (), seed=0), 0, 2000)["learned", 0]
+    start = run_block(Recipe(problem, ("learned",), (), seed=0), 0, 2000)["learned", 0]
     expected = {Gaussian: 0.04, DefaultUniform: 1 / 36, Zero: 0.0}[type(law)]
     spread = expected * math.sqrt(2 / start.numel())
     assert abs(float(start.var()) - expected) <= 5 * spread
@@ -106,13 +106,13 @@ def test_models_start_from_the_initial_law(law):
 def test_retraining_is_independent_of_learning():
     """The correlation between the chains' noise is 0 within 5 standard errors; coupled, it is 1."""
     problem = made(step_size=1e-6, sigma=100.0, learn_steps=1)
-    found = run_block(Plan(problem, BOTH, (0,), seed=0), 0, 500)
+    found = run_block(Recipe(problem, BOTH, (0,), seed=0), 0, 500)
     one, other = (found[regime, 0].flatten().double() for regime in BOTH)
     assert abs(torch.corrcoef(torch.stack([one, other]))[0, 1]) < 5 / math.sqrt(len(one))
 
 
 def test_models_of_one_order_see_the_same_rows():
     problem = made(sigma=0.0, init=Zero(), batch=IndependentBatches(10, 3))
-    found = run_block(Plan(problem, ("learned",), (), seed=0), 0, 6)["learned", 0]
+    found = run_block(Recipe(problem, ("learned",), (), seed=0), 0, 6)["learned", 0]
     assert torch.equal(found[0], found[2])
     assert not torch.equal(found[2], found[3])

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 import torch
 
-from expunge.sampling.chain import Plan, run_block
+from expunge.sampling.chain import Recipe, run_block
 from expunge.sampling.engines import Block, Local
 from expunge.sampling.problem import IndependentBatches
 from tests.sampling.heads_problem import made
@@ -19,7 +19,7 @@ BLOCKS = [Block(first, 20) for first in range(0, 160, 20)]
 def small():
     """One order for 20 models, so that a block is one run."""
     problem = made(batch=IndependentBatches(30, 20), learn_steps=3)
-    return Plan(problem, ("unlearned", "retrained"), (1, 2), seed=1)
+    return Recipe(problem, ("unlearned", "retrained"), (1, 2), seed=1)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_block_that_kills_every_worker_is_an_error():
 
 
 class _Deadly:
-    """Stands in for a plan; ends whoever reads it."""
+    """Stands in for a recipe; ends whoever reads it."""
 
     def __getattr__(self, name):
         if name in ("problem", "device"):

@@ -34,15 +34,15 @@ def test_gradient_is_autograds_and_leaves_the_template_alone():
 
 
 def test_a_network_of_one_layer_is_a_linear_head():
-    from expunge.sampling.chain import Plan, run_block
+    from expunge.sampling.chain import Recipe, run_block
 
     network = Network(nn.Linear(12, 4, bias=False), cross_entropy, l2=0.05)
     settings = {"batch": 30, "radius": 1.5}
-    plans = [
-        Plan(made(loss, **settings), ("unlearned", "retrained"), (2,), seed=3)
+    recipes = [
+        Recipe(made(loss, **settings), ("unlearned", "retrained"), (2,), seed=3)
         for loss in (network, Softmax(4, l2=0.05))
     ]
-    ours, linear = (run_block(plan, 0, 6) for plan in plans)
+    ours, linear = (run_block(recipe, 0, 6) for recipe in recipes)
     for point, weights in linear.items():
         torch.testing.assert_close(ours[point].view_as(weights), weights, rtol=0, atol=2e-6)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from expunge.sampling.orders import Orders
-from expunge.sampling.problem import FullBatch, IndependentBatches, SharedBatches
+from expunge.sampling.problem import IndependentBatches, NoBatches, SharedBatches
 
 EVERYONE = torch.ones(50, dtype=torch.bool)
 
@@ -42,7 +42,7 @@ def test_a_deletion_keeps_the_relative_order():
 
 
 def test_full_batch_needs_no_rows():
-    orders = Orders(FullBatch(), 1, EVERYONE, 0, 7)
+    orders = Orders(NoBatches(), 1, EVERYONE, 0, 7)
     assert orders.rows(0) is None
     assert orders.runs == [slice(0, 7)]
 

@@ -9,8 +9,8 @@ import torch
 from expunge.losses import Logistic, Softmax
 from expunge.sampling.problem import (
     DefaultUniform,
-    FullBatch,
     IndependentBatches,
+    NoBatches,
     Problem,
     Records,
     SharedBatches,
@@ -29,7 +29,7 @@ def test_arrays_masks_and_short_forms_are_taken():
     assert problem.shape == (1, 4)
     assert len(problem.all_records().targets) == 4
     defaults = Problem(Softmax(2, 0.1), (rows, targets), (rows, targets), [3, 3], 0.1, 0.1, 3)
-    assert (defaults.law, defaults.scheme) == (DefaultUniform(), FullBatch())
+    assert (defaults.law, defaults.scheme) == (DefaultUniform(), NoBatches())
     assert defaults.retained().tolist() == [True] * 3 + [False] + [True] * 4
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from expunge.sampling import Problem, shards
-from expunge.sampling.chain import Plan, run_block
+from expunge.sampling.chain import Recipe, run_block
 from expunge.sampling.engines import Block
 from expunge.sampling.ensembles import sample_ensemble
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
@@ -23,12 +23,12 @@ class Stops:
     def __init__(self, blocks):
         self.blocks, self.done = blocks, []
 
-    def map(self, plan, blocks):
+    def map(self, recipe, blocks):
         for block in blocks:
             if len(self.done) == self.blocks:
                 raise Interrupted
             self.done.append(block)
-            yield block, run_block(plan, *block)
+            yield block, run_block(recipe, *block)
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
@@ -44,11 +44,11 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
 
 
 def test_half_a_file_is_no_file(tmp_path):
-    plan = Plan(made(), ("learned",), (), 0)
-    folder = shards.Folder.opened(tmp_path, plan, [Block(0, 2)])
+    recipe = Recipe(made(), ("learned",), (), 0)
+    folder = shards.ShardFolder.opened(tmp_path, recipe, [Block(0, 2)])
     folder.shard(Block(0, 2)).with_suffix(".new").write_bytes(b"half")
     assert folder.missing([Block(0, 2)]) == [Block(0, 2)]
-    folder.save(Block(0, 2), run_block(plan, 0, 2))
+    folder.save(Block(0, 2), run_block(recipe, 0, 2))
     assert folder.missing([Block(0, 2)]) == []
 
 

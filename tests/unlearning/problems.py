@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.losses import Logistic
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.linear_job import LinearJob

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from expunge.accounting.bounds import shift
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.core import release
 from expunge.core.projection import l2_ball
 from expunge.losses import Squared

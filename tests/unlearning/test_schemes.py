@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from expunge.accounting import History, InvalidInput, Phase
-from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.moduli import Cycle, Run, moduli
+from expunge.accounting.target import EpsilonDelta
 from expunge.losses import Logistic
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.linear_job import LinearJob

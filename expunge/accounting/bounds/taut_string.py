@@ -40,7 +40,7 @@ LEAST = Decimal("1e-304")  # of mu^2: an underflow of a double is not an exact 0
 ZERO, UNIT, INFINITE = Decimal(0), Decimal(1), Decimal("Infinity")
 
 
-class Block(NamedTuple):
+class PooledSteps(NamedTuple):
     """Pooled steps: S, V and the product of their contractions, in the units of their end."""
 
     s: Decimal
@@ -61,7 +61,7 @@ class Climb(NamedTuple):
     steps: int
     run: Run
 
-    def first(self, steps: int) -> Block:
+    def first(self, steps: int) -> PooledSteps:
         """`steps` consecutive ones pooled."""
         return _run_block(self.run, steps)
 
@@ -73,13 +73,13 @@ class Climb(NamedTuple):
 class Node(NamedTuple):
     """The minorant of everything from here to the end; shared, never changed."""
 
-    item: Block | Climb
+    item: PooledSteps | Climb
     rest: "Node | None"
     energy: Decimal
 
 
 Minorant = Node | None
-ERASER = Block(ZERO, UNIT, ZERO)
+ERASER = PooledSteps(ZERO, UNIT, ZERO)
 
 
 @wide_range()
@@ -110,7 +110,7 @@ def forward_distance(
     parts: Sequence[Part], *, initial_distance: float = 0.0, diameter: float = math.inf
 ) -> float:
     """The largest distance after the last step, rounded up: d <- min(D, c d + s)."""
-    end = Middle(Block(ZERO, ZERO, UNIT))
+    end = Middle(PooledSteps(ZERO, ZERO, UNIT))
     pieces = [*_unrolled(parts, capped=False), end]
     return rounded_up(_distances(pieces, Decimal(initial_distance), Decimal(diameter))[-1])
 
@@ -121,7 +121,7 @@ def forward_distance(
 class Middle(NamedTuple):
     """Whole epochs of a contracting cycle that cannot hold a corner of the minorant."""
 
-    block: Block
+    block: PooledSteps
 
 
 Piece = Run | Middle
@@ -152,7 +152,7 @@ def _unrolled(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
     return pieces
 
 
-def _epoch(runs: Sequence[Run]) -> Block:
+def _epoch(runs: Sequence[Run]) -> PooledSteps:
     """One epoch pooled."""
     epoch = _run_block(runs[0], runs[0].steps)
     for run in runs[1:]:
@@ -160,25 +160,25 @@ def _epoch(runs: Sequence[Run]) -> Block:
     return epoch
 
 
-def _repeated(epoch: Block, repeats: int) -> Block:
+def _repeated(epoch: PooledSteps, repeats: int) -> PooledSteps:
     """`repeats` epochs pooled."""
     power = epoch.c**repeats if epoch.c else ZERO
     squared = epoch.c * epoch.c
-    return Block(
+    return PooledSteps(
         epoch.s * geometric(power, 1 - epoch.c, repeats),
         epoch.v * geometric(power * power, 1 - squared, repeats),
         power,
     )
 
 
-def _run_block(run: Run, steps: int) -> Block:
+def _run_block(run: Run, steps: int) -> PooledSteps:
     """`steps` of the run's steps pooled: s (1-c^n)/(1-c), nu^2 (1-c^(2n))/(1-c^2), c^n."""
     c, gap = run.contraction.wide, run.contraction.wide_gap
     s, nu = Decimal(run.shift), Decimal(run.noise_std)
     if steps == 1:
-        return Block(s, nu * nu, c)
+        return PooledSteps(s, nu * nu, c)
     power = c**steps
-    return Block(
+    return PooledSteps(
         s * geometric(power, gap, steps) if s else ZERO,
         nu * nu * geometric(power * power, gap * (1 + c), steps) if nu else ZERO,
         power,
@@ -195,7 +195,7 @@ def _prepend_piece(minorant: Minorant, piece: Piece, steps: int) -> Minorant:
     return _prepend(minorant, _run_block(piece, steps))
 
 
-def _prepend(minorant: Minorant, block: Block) -> Minorant:
+def _prepend(minorant: Minorant, block: PooledSteps) -> Minorant:
     """Put a block before the others and pool it with all that it is steeper than."""
     while minorant is not None:
         top = minorant.item
@@ -223,7 +223,7 @@ def _prepend(minorant: Minorant, block: Block) -> Minorant:
 def _prepend_climb(minorant: Minorant, climb: Climb) -> Minorant:
     while climb.steps and minorant is not None:
         top = minorant.item
-        eaten = _bitten(climb, top if isinstance(top, Block) else top.first(1))
+        eaten = _bitten(climb, top if isinstance(top, PooledSteps) else top.first(1))
         if not eaten:
             break
         minorant = _prepend(minorant, climb.first(eaten))
@@ -231,7 +231,7 @@ def _prepend_climb(minorant: Minorant, climb: Climb) -> Minorant:
     return _push(minorant, climb) if climb.steps else minorant
 
 
-def _bites(block: Block, climb: Climb) -> int:
+def _bites(block: PooledSteps, climb: Climb) -> int:
     """How many first steps of the climb the block before it is steeper than."""
     one = climb.first(1)
 
@@ -241,7 +241,7 @@ def _bites(block: Block, climb: Climb) -> int:
     return first_where(stops, climb.steps)
 
 
-def _bitten(climb: Climb, block: Block) -> int:
+def _bitten(climb: Climb, block: PooledSteps) -> int:
     """How many last steps of the climb are steeper than the block after it."""
     one = climb.first(1)
 
@@ -251,16 +251,16 @@ def _bitten(climb: Climb, block: Block) -> int:
     return first_where(stops, climb.steps)
 
 
-def _push(minorant: Minorant, item: Block | Climb) -> Node:
+def _push(minorant: Minorant, item: PooledSteps | Climb) -> Node:
     return Node(item, minorant, item.energy + (minorant.energy if minorant else ZERO))
 
 
-def _merge(a: Block, b: Block) -> Block:
+def _merge(a: PooledSteps, b: PooledSteps) -> PooledSteps:
     """Pool b, which follows a."""
-    return Block(a.s * b.c + b.s, a.v * b.c * b.c + b.v, a.c * b.c)
+    return PooledSteps(a.s * b.c + b.s, a.v * b.c * b.c + b.v, a.c * b.c)
 
 
-def _steeper(a: Block, b: Block) -> bool:
+def _steeper(a: PooledSteps, b: PooledSteps) -> bool:
     """Whether a, followed by b, breaks convexity: S_a/V_a > S_b/V_b in common units.
 
     Noiseless blocks are infinitely steep, even those without a shift.
@@ -273,7 +273,7 @@ def _steeper(a: Block, b: Block) -> bool:
 def _started_at(minorant: Minorant, distance: Decimal) -> Decimal:
     """mu^2 when the first step starts `distance` apart."""
     if distance > 0:
-        minorant = _prepend(minorant, Block(distance, ZERO, UNIT))
+        minorant = _prepend(minorant, PooledSteps(distance, ZERO, UNIT))
     return minorant.energy if minorant else ZERO
 
 

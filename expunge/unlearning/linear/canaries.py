@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.bounds import GDP, shift
-from expunge.accounting.calibration import Setting
+from expunge.accounting.setting import Setting
 from expunge.losses import Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.sampling import Problem, Zero, sample_ensemble

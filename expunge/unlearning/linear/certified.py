@@ -17,11 +17,11 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.prices import EXPOSED, Price
 from expunge.accounting.reservations import Origin
+from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate

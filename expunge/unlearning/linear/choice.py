@@ -6,7 +6,7 @@ zero here. Nothing looks at the records' content.
 
 from dataclasses import replace
 
-from expunge.accounting.calibration import Setting, sigma_for_requests, smallest_sigma
+from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.prices import (
     COLD_PASSES,
     Price,
@@ -15,6 +15,7 @@ from expunge.accounting.prices import (
     noise_first_price,
     residual_price,
 )
+from expunge.accounting.setting import Setting
 from expunge.errors import Refused
 from expunge.unlearning.linear.langevin import UNCOUNTED, Langevin, NoiseFirst, setting_of
 from expunge.unlearning.linear.linear_job import LinearJob

@@ -23,9 +23,9 @@ from safetensors.torch import load as load_bytes
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.document import AccountRequest
+from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.losses import Declared

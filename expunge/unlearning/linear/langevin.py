@@ -18,10 +18,12 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import shift
-from expunge.accounting.calibration import EpsilonDelta, Setting, sigma_for_requests, smallest_sigma
+from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
 from expunge.core import release
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball

@@ -23,8 +23,8 @@ from torch import Tensor
 
 from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.calibration import Observer
 from expunge.accounting.history import History
+from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import (
     check_fields,

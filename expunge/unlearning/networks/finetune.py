@@ -8,7 +8,7 @@ which is kept as separate state.
 
 from dataclasses import dataclass, field, replace
 
-from expunge.accounting.calibration import Observer
+from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, instance
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.network_job import NetworkJob

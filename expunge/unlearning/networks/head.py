@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from expunge.accounting.calibration import Observer
+from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, either, flag, optional, positive
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput

@@ -18,15 +18,11 @@ from functools import partial
 from torch import Tensor
 
 from expunge.accounting.account import Account, account
-from expunge.accounting.calibration import (
-    EpsilonDelta,
-    Observer,
-    Setting,
-    sigma_for_requests,
-    smallest_sigma,
-)
+from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.history import History, Phase
 from expunge.accounting.search import first_where
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.errors import NoCertificate

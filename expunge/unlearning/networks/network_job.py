@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from expunge.accounting.account import Account
-from expunge.accounting.calibration import Observer
+from expunge.accounting.target import Observer
 from expunge.unlearning.job import Job
 from expunge.unlearning.networks.inputs import Inputs, joined, tensors_in
 from expunge.unlearning.networks.weights import state_of

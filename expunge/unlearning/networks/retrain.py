@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.calibration import Observer
 from expunge.accounting.history import History, Phase
+from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, choice, instance
 from expunge.errors import InvalidInput
 from expunge.unlearning.model_file import salted

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from expunge.accounting.account import account
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.calibration import EpsilonDelta
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.document import AccountRequest
 from expunge.accounting.history import History
+from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.unlearning.ids import RowNumbers, id_rows

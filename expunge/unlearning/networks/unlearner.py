@@ -22,10 +22,10 @@ from weakref import WeakKeyDictionary
 
 from torch import nn
 
-from expunge.accounting.calibration import EpsilonDelta, Observer
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.prices import EXPOSED, Price
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.unlearning.fitted import fresh_lineage

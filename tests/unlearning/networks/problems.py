@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import state_of

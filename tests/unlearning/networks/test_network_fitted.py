@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from torch import nn
 
-from expunge.accounting.calibration import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta
 from expunge.errors import NoCertificate
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns

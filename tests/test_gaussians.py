@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from expunge.divergence.gaussian import renyi_gaussians
+from tests.gaussians import renyi_gaussians, renyi_on_a_line
 
 
 def by_quadrature(p, q, order):
@@ -28,7 +28,15 @@ def test_they_agree_with_quadrature_in_one_dimension(order, shift, std):
         if (1 - order) * one.var() + order * other.var() <= 0:
             assert found.total == math.inf
             continue
-        assert found.total == pytest.approx(by_quadrature(one, other, order), rel=1e-6, abs=1e-8)
+        truth = pytest.approx(by_quadrature(one, other, order), rel=1e-6, abs=1e-8)
+        assert found.total == truth
+        gap, variances = one.mean() - other.mean(), (one.var(), other.var())
+        assert (
+            renyi_on_a_line(
+                order, mean_gap=gap, of_variance=variances[0], against_variance=variances[1]
+            )
+            == truth
+        )
 
 
 def test_order_one_is_the_kullback_leibler_divergence_and_the_limit():

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from expunge.losses import Logistic, Softmax
-from expunge.sampling import hopper, kernels
-from expunge.sampling.kernels import WIDEST, Halves, Split
-from expunge.sampling.problem import FullBatch, IndependentBatches, Problem, Records
+from expunge.sampling.problem import IndependentBatches, NoBatches, Problem, Records
+from expunge.sampling.updates import hopper, kernels
+from expunge.sampling.updates.kernels import WIDEST, Halves, Split
 
 __all__ = ["Fused"]
 
@@ -34,7 +34,7 @@ class Fused:
         self.models, _, width = weights.shape
         self.split, scheme = _split(problem), problem.scheme
         columns, tile = self.split.columns, self.split.tile
-        rows = len(problem.retained()) if isinstance(scheme, FullBatch) else scheme.size
+        rows = len(problem.retained()) if isinstance(scheme, NoBatches) else scheme.size
         if isinstance(scheme, IndependentBatches):
             self.unit = scheme.models_per_order
             self.together = max(1, RESIDUALS // (rows * columns * self.unit))

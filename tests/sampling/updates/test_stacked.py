@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from expunge.core import counters
-from expunge.sampling import FullBatch, IndependentBatches, SharedBatches
+from expunge.sampling import IndependentBatches, NoBatches, SharedBatches
 from expunge.sampling.orders import Orders
-from expunge.sampling.plain import Plain
 from expunge.sampling.problem import Records
-from expunge.sampling.stacked import Stacked
+from expunge.sampling.updates.plain import Plain
+from expunge.sampling.updates.stacked import Stacked
 from tests.sampling.test_recurrent import drawn, problem
 
 MODELS = 5
@@ -28,7 +28,7 @@ def advanced(kind, batch, device="cpu", precision="float32", steps=3, **changes)
     return chain.weights
 
 
-BATCHES = [FullBatch(), SharedBatches(6), IndependentBatches(6, 2)]
+BATCHES = [NoBatches(), SharedBatches(6), IndependentBatches(6, 2)]
 NAMES = ["full", "shared", "own"]
 
 

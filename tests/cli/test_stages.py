@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from expunge.cli.progress import stages
+from expunge.cli.stages import stages
 
 
 class Terminal(io.StringIO):

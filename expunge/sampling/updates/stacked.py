@@ -11,10 +11,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from expunge.sampling import lstm_kernels
-from expunge.sampling.plain import Plain, Precision, _products
 from expunge.sampling.problem import Problem, Records
 from expunge.sampling.recurrent import Recurrent
+from expunge.sampling.updates import lstm_kernels
+from expunge.sampling.updates.plain import Plain, Precision, products_in
 
 __all__ = ["Stacked"]
 
@@ -42,6 +42,6 @@ class Stacked(Plain):
             sizes = torch.tensor([run.stop - run.start for run in runs], device=rows.device)
             own = rows.repeat_interleave(sizes, dim=0)  # (models, rows)
             seen = Records(records.features[own], records.targets[own])
-        with _products(self.precision):
+        with products_in(self.precision):
             gradient = self.loss.gradient(self.weights, *seen)
         self._advance(slice(0, len(self.weights)), gradient, key)

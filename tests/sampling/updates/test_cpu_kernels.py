@@ -1,12 +1,16 @@
 """Compiled loops serve what is large, single and on a CPU; without numba torch passes do."""
 
+import hashlib
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from expunge.core import counters, cpu_kernels
+from expunge.core import counters
+from expunge.sampling.updates import cpu_kernels
+from tests.core.test_counters import DIGEST
 
 LARGE = torch.zeros(64, 2, 4096)
 WITH_NUMBA = cpu_kernels.serves(LARGE)
@@ -22,20 +26,23 @@ def test_large_single_tensors_are_served_and_others_are_not():
 
 def test_without_numba_normals_are_the_same(monkeypatch):
     key = counters.stream(1, "fallback")
-    drawn = counters.normals(key, 3, 64, 8191)
+    drawn = cpu_kernels.normals(key, 3, 64, 8191)
     monkeypatch.setattr(cpu_kernels, "_loops", lambda: None)
     assert not cpu_kernels.serves(LARGE)
-    assert torch.equal(counters.normals(key, 3, 64, 8191), drawn)
+    assert torch.equal(cpu_kernels.normals(key, 3, 64, 8191), drawn)
+
+
+def test_bits_are_those_committed():
+    drawn = cpu_kernels.normals(counters.stream(0, "test"), 0, 400, 1000)
+    assert hashlib.sha256(drawn.numpy().tobytes()).hexdigest() == DIGEST
 
 
 @needs_numba
 def test_large_draws_go_through_the_loops(monkeypatch):
-    def planted(key, first, out):
-        out.fill_(7)
-
-    monkeypatch.setattr(cpu_kernels, "normals", planted)
-    assert (counters.normals(0, 0, 64, 8192) == 7).all()
-    assert (counters.normals(0, 0, 1, 8192) != 7).any()
+    planted = SimpleNamespace(normals=lambda _key, _first, out: out.fill(7))
+    monkeypatch.setattr(cpu_kernels, "_loops", lambda: planted)
+    assert (cpu_kernels.normals(0, 0, 64, 8192) == 7).all()
+    assert (cpu_kernels.normals(0, 0, 1, 8192) != 7).any()
 
 
 @needs_numba
@@ -65,14 +72,15 @@ def test_softmax_is_torchs():
 def test_numba_is_imported_when_first_used_and_its_absence_is_no_error(absent):
     code = f"""
 import sys
+from types import SimpleNamespace
 if {absent}:
     sys.modules["numba"] = None
-from expunge.core import counters, cpu_kernels
+from expunge.sampling.updates import cpu_kernels
 import torch
 assert {absent} or "numba" not in sys.modules
-counters.normals(0, 0, 2, 100)
+cpu_kernels.normals(0, 0, 2, 100)
 assert {absent} or "numba" not in sys.modules
 assert cpu_kernels.serves(torch.zeros(2**18)) is (not {absent} and {WITH_NUMBA})
-assert torch.isfinite(counters.normals(0, 0, 2, 2**17)).all()
+assert torch.isfinite(cpu_kernels.normals(0, 0, 2, 2**17)).all()
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from expunge.accounting.checks import (
+from expunge.accounting.number_checks import (
     MOST_STEPS,
     check_count,
     check_flag,

@@ -3,10 +3,10 @@
 import pytest
 
 from expunge.losses import Logistic, Softmax, Squared
-from expunge.sampling import fused, kernels
 from expunge.sampling.ensembles import sample_ensemble
-from expunge.sampling.fused import Fused
 from expunge.sampling.problem import IndependentBatches, SharedBatches
+from expunge.sampling.updates import fused, kernels
+from expunge.sampling.updates.fused import Fused
 from tests.sampling.heads_problem import made
 
 BATCHES = [None, SharedBatches(50), IndependentBatches(50, 128), IndependentBatches(50, 16)]

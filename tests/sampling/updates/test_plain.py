@@ -5,10 +5,9 @@ import threading
 import pytest
 import torch
 
-from expunge.core import cpu_kernels
 from expunge.losses import Logistic
-from expunge.sampling import plain
-from expunge.sampling.plain import Plain
+from expunge.sampling.updates import cpu_kernels, plain
+from expunge.sampling.updates.plain import Plain
 from tests.sampling.heads_problem import made
 
 
@@ -38,9 +37,9 @@ def test_projection_is_the_identity_inside_and_radial_outside():
     assert (norms > radius * (1 - 1e-9)).any()
 
 
-def test_products_are_restored():
+def testproducts_in_are_restored():
     before = torch.backends.cuda.matmul.fp32_precision
-    with plain._products("tf32"):
+    with plain.products_in("tf32"):
         assert torch.backends.cuda.matmul.fp32_precision == "tf32"
     assert torch.backends.cuda.matmul.fp32_precision == before
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from expunge.losses import Declared, Logistic, Softmax, Squared
-from expunge.sampling import heads
+from expunge.sampling.updates import head_gradients
 
 DECLARED = Declared(
     lambda scores, targets: torch.nn.functional.softplus(-scores[..., 0] * targets.sign()),
@@ -19,7 +19,7 @@ DECLARED = Declared(
     ids=lambda loss: type(loss).__name__,
 )
 def test_gradient_is_autograds(loss, monkeypatch):
-    monkeypatch.setitem(heads.SCORES, "cpu", 60)  # several tiles of rows
+    monkeypatch.setitem(head_gradients.SCORES, "cpu", 60)  # several tiles of rows
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(23, 6, generator=generator, dtype=torch.float64)
     targets = torch.arange(23) % 5 if loss.outputs == 5 else rows[:, 0] + 0.1
@@ -29,5 +29,5 @@ def test_gradient_is_autograds(loss, monkeypatch):
         theta = one.clone().requires_grad_()
         loss.value(rows @ theta.T, targets).mean().backward()
         expected.append(theta.grad)
-    got = heads.gradient_on(loss, rows, targets)(weights)
+    got = head_gradients.gradient_on(loss, rows, targets)(weights)
     torch.testing.assert_close(got, torch.stack(expected), rtol=1e-10, atol=1e-12)

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from expunge.core import cpu_kernels
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
+from expunge.sampling.updates import cpu_kernels
 
 __all__ = ["gradient_on"]
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from expunge.sampling import hopper, kernels
-from expunge.sampling.kernels import Split
+from expunge.sampling.updates import hopper, kernels
+from expunge.sampling.updates.kernels import Split
 
 SHAPES = [  # outputs, width, units, models of a unit, rows, own rows
     (24, 384, 1, 1200, 1024, False),

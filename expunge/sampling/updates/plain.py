@@ -4,7 +4,7 @@
 
 Models go through a step in tiles whose scores, gradients and noise stay in the cache. On a CPU
 linear heads are shared out among threads that use one core each and never wait for one another.
-float32 is updated by compiled loops where there are some: `core/cpu_kernels.py`, `kernels.py`.
+float32 is updated by compiled loops where there are some: `cpu_kernels.py`, `kernels.py`.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from expunge.core import counters, cpu_kernels
 from expunge.core.projection import l2_ball
 from expunge.losses import Logistic, Softmax, Squared
-from expunge.sampling import heads, kernels
 from expunge.sampling.networks import Network
 from expunge.sampling.problem import Problem, Records
+from expunge.sampling.updates import cpu_kernels, kernels
+from expunge.sampling.updates.head_gradients import gradient_on
 
-__all__ = ["Plain", "Precision"]
+__all__ = ["Plain", "Precision", "products_in"]
 
 Precision = Literal["float64", "float32", "tf32", "bfloat16"]
 TILE = {"cpu": 64, "cuda": 2048}  # models of the usual size
@@ -52,7 +52,7 @@ class Plain:
 
     def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
         """One step; run i of models sees rows[i], or all records if None."""
-        with _products(self.precision):
+        with products_in(self.precision):
             for i, run in enumerate(runs):
                 seen = records
                 if rows is not None:
@@ -91,7 +91,7 @@ class Plain:
         if isinstance(loss, Network):
             return lambda weights: loss.gradient(weights, *seen)
         half = self.precision == "bfloat16"
-        return heads.gradient_on(loss, *seen, half=half)
+        return gradient_on(loss, *seen, half=half)
 
     def _advance(self, part: slice, gradient: Tensor, key: int) -> None:
         problem, weights = self.problem, self.weights[part]
@@ -111,7 +111,7 @@ class Plain:
             weights.mul_(values["shrink"]).sub_(gradient, alpha=problem.step_size)
             if problem.noise_std:
                 shape = len(weights), weights[0].numel()
-                xi = counters.normals(key, values["first"], *shape, weights.device)
+                xi = cpu_kernels.normals(key, values["first"], *shape, weights.device)
                 weights.view(shape).add_(xi, alpha=problem.noise_std)
         if problem.radius is not None:
             norms = torch.linalg.vector_norm(weights.flatten(1), dim=1)
@@ -148,7 +148,7 @@ def _one_core() -> None:
 
 
 @contextlib.contextmanager
-def _products(precision: Precision) -> Iterator[None]:
+def products_in(precision: Precision) -> Iterator[None]:
     """float32 products on CUDA in full or in tf32."""
     before = torch.backends.cuda.matmul.fp32_precision
     torch.backends.cuda.matmul.fp32_precision = "tf32" if precision == "tf32" else "ieee"

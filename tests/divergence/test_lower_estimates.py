@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from expunge.divergence.projection import _shrunk_direction, along, held_out, on_probes
+from expunge.divergence.lower_estimates import _shrunk_direction, along, held_out, on_probes
 from tests.divergence.laws import shifted
 
 

@@ -18,8 +18,8 @@ import functools
 import torch
 from torch import Tensor
 
-from expunge.sampling.kernels import _jit, available, tl, triton
 from expunge.sampling.lstm import Layer, Trace, summed
+from expunge.sampling.updates.kernels import _jit, available, tl, triton
 
 __all__ = ["backward", "forward", "serves"]
 

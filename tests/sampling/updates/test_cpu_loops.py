@@ -6,7 +6,7 @@ import torch
 
 from expunge.core import counters
 
-loops = pytest.importorskip("expunge.core.cpu_loops", exc_type=ImportError)
+loops = pytest.importorskip("expunge.sampling.updates.cpu_loops", exc_type=ImportError)
 
 KEYS = [0, 1, -1, 2**63 - 1, -(2**63), counters.stream(3, "loops")]
 SHAPES = [(1, 1), (3, 2), (2, 511), (2, 512), (2, 513), (5, 1027), (1, 9216), (64, 77)]
@@ -17,9 +17,7 @@ def unsigned(key):
 
 
 def in_passes(key, first, models, count):
-    out = torch.empty(models, 2, counters.half(count))
-    counters._fill(key, first, out)
-    return out.view(models, -1)[:, :count]
+    return counters.normals(key, first, models, count)
 
 
 def in_loops(key, first, models, count, loop=None):

@@ -7,9 +7,10 @@ import sys
 import pytest
 import torch
 
-from expunge.sampling import kernels, lstm, lstm_kernels
+from expunge.sampling import lstm
 from expunge.sampling.lstm import Layer
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
+from expunge.sampling.updates import kernels, lstm_kernels
 
 
 def made(hidden, rows, device="cpu"):
@@ -57,7 +58,7 @@ def interpreted():
 @pytest.mark.slow
 def test_kernels_interpreted():
     pytest.importorskip("triton")
-    code = "from tests.sampling.test_lstm_kernels import interpreted; interpreted()"
+    code = "from tests.sampling.updates.test_lstm_kernels import interpreted; interpreted()"
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 

@@ -16,7 +16,7 @@ import functools
 import torch
 from torch import Tensor
 
-from expunge.sampling.kernels import Split
+from expunge.sampling.updates.kernels import Split
 
 try:
     import triton

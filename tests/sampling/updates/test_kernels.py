@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from expunge.core import counters
-from expunge.sampling import kernels
-from expunge.sampling.kernels import Halves, Split
+from expunge.sampling.updates import kernels
+from expunge.sampling.updates.kernels import Halves, Split
 
 CASES = [(24, 384, 16), (10, 40, 32), (8, 40, 16), (5, 37 * 8, 32), (1, 40, 128)]
 
@@ -166,7 +166,7 @@ def interpreted():
 @pytest.mark.slow
 def test_kernels_interpreted():
     pytest.importorskip("triton")
-    code = "from tests.sampling.test_kernels import interpreted; interpreted()"
+    code = "from tests.sampling.updates.test_kernels import interpreted; interpreted()"
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 

@@ -1,5 +1,5 @@
 # pyright: reportOptionalMemberAccess=false
-"""Compiled loops for ensembles on a CPU: normals, one fused update, softmax (`cpu_loops.py`).
+"""What numba compiles for ensembles on a CPU: normals, one fused update, softmax (`cpu_loops.py`).
 
 They serve where numba is installed and there are enough numbers to make up for loading it; what
 `serves` declines goes through torch passes. Each call stays in its thread and releases the
@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from expunge.core import counters
+
 __all__ = ["normals", "serves", "softmax", "update"]
 
 WORTH = 2**15  # numbers; loading the compiler takes as long as a thousand passes over them
@@ -19,13 +21,19 @@ WORTH = 2**15  # numbers; loading the compiler takes as long as a thousand passe
 
 def serves(like: Tensor) -> bool:
     """Whether the loops take such a tensor here."""
-    single = like.device.type == "cpu" and like.dtype == torch.float32
-    return single and like.numel() >= WORTH and _loops() is not None
+    return like.dtype == torch.float32 and _worth(like.device, like.numel())
 
 
-def normals(key: int, first: int, out: Tensor) -> None:
-    """Standard normals of models first.. into (models, 2, pairs), as `counters.normals` says."""
+def normals(
+    key: int, first: int, models: int, count: int, device: torch.device | str = "cpu"
+) -> Tensor:
+    """`counters.normals`, by the loops where they serve: the same bits, sooner."""
+    pairs = counters.half(count)
+    if not _worth(torch.device(device), 2 * models * pairs):
+        return counters.normals(key, first, models, count, device)
+    out = torch.empty(models, 2, pairs)
     _loops().normals(_unsigned(key), first, out.numpy())
+    return out.view(models, 2 * pairs)[:, :count]
 
 
 def update(
@@ -66,16 +74,18 @@ def _loops():
     Compiled code is kept on disk and knows nothing of another file's constants: it serves only if
     it draws what `counters` draws.
     """
-    from expunge.core import counters
-
     try:
-        from expunge.core import cpu_loops
+        from expunge.sampling.updates import cpu_loops
     except ImportError:
         return None
-    drawn, expected = torch.empty(2, 1, 2, 512)
+    drawn = torch.empty(1, 2, 512)
     cpu_loops.normals(_unsigned(1), 0, drawn.numpy())
-    counters._fill(1, 0, expected)
+    expected = counters.normals(1, 0, 1, 1024).view_as(drawn)
     return cpu_loops if torch.equal(drawn, expected) else None
+
+
+def _worth(device: torch.device, numbers: int) -> bool:
+    return device.type == "cpu" and numbers >= WORTH and _loops() is not None
 
 
 def _unsigned(key: int) -> np.uint64:
