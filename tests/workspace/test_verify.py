@@ -160,9 +160,14 @@ def test_pending_requests_are_counted(workspace):
 
 
 def test_a_certificate_that_needs_another_package_is_not_called_wrong(certified, monkeypatch):
-    def absent(certificate):
-        raise MissingPackage("bound", "needs the package other")
+    """Neither the current one nor, as here, an earlier one."""
+    check = module.differences
 
-    monkeypatch.setattr(module, "differences", absent)
+    def check_with_the_first_orphaned(certificate):
+        if certificate.sequence == 1:
+            raise MissingPackage("bound", "needs the package other")
+        return check(certificate)
+
+    monkeypatch.setattr(module, "differences", check_with_the_first_orphaned)
     with pytest.raises(MissingPackage, match="needs the package other"):
         verify(certified)
