@@ -15,6 +15,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ MEANINGS = {
     "types": "imported for type checkers",
 }
 STEP = 0.115  # inches for a row of the matrix
-SVG = {"svg.hashsalt": "expunge", "svg.fonttype": "none", "font.family": "sans-serif"}
+SVG: dict[Any, str] = {"svg.hashsalt": "expunge", "svg.fonttype": "none", "font.family": "sans-serif"}
 
 
 def graph_of(names: Iterable[str], edges: Iterable[Import]) -> dict[str, list]:
