@@ -37,7 +37,11 @@ MEANINGS = {
     "types": "imported for type checkers",
 }
 STEP = 0.115  # inches for a row of the matrix
-SVG: dict[Any, str] = {"svg.hashsalt": "expunge", "svg.fonttype": "none", "font.family": "sans-serif"}
+SVG: dict[Any, str] = {
+    "svg.hashsalt": "expunge",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+}
 
 
 def graph_of(names: Iterable[str], edges: Iterable[Import]) -> dict[str, list]:
