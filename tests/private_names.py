@@ -99,8 +99,9 @@ def _defined(tree: ast.AST) -> set[str]:
             if isinstance(node.value, ast.Name) and node.value.id in OWN:
                 names.add(node.attr)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "__setattr__":
-            if len(node.args) > 1 and getattr(node.args[0], "id", "") in OWN:
-                names.add(getattr(node.args[1], "value", ""))
+            owner, *rest = node.args
+            if getattr(owner, "id", "") in OWN:
+                names |= {getattr(name, "value", "") for name in rest[:1]}
     return {name for name in names if _is_private(name)}
 
 
