@@ -26,7 +26,7 @@ from expunge.accounting.planning import plan
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta, RenyiWithin
 from expunge.audit.lower_bound import ceiling, models_needed
-from expunge.audit.ulira import leaked, trend, ulira
+from expunge.audit.ulira import measure_leak, trend, ulira
 from expunge.audit.utility import cost
 from expunge.core import release
 from expunge.core.rows import bounded_rows, public_row_norm
@@ -509,8 +509,8 @@ TABLE = {
             "level": (*POSITIVE, 1.0),
         },
     ),
-    leaked: (
-        leaked,
+    measure_leak: (
+        measure_leak,
         dict.fromkeys(("unlearned", "retrained", "retrained_again"), (NORMAL, NORMAL)),
         {
             **dict.fromkeys(

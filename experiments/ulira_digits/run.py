@@ -18,7 +18,7 @@ from experiments.datasets.mnist import embedded
 from experiments.ulira_digits.settings import Settings
 from expunge.audit.heads import Heads
 from expunge.audit.lower_bound import ceiling
-from expunge.audit.ulira import Ulira, leaked, logit_scores, trend, ulira
+from expunge.audit.ulira import Ulira, logit_scores, measure_leak, trend, ulira
 from expunge.losses import Softmax
 from expunge.sampling import Ensemble, Problem, sample_ensemble
 
@@ -220,7 +220,7 @@ def leak(
         tuple(scores_on(one, *side) for side in sides)
         for one in (found["unlearned", k], found["retrained", k], again["retrained", k])
     ]
-    check = leaked(
+    check = measure_leak(
         unlearned=(pairs[0][0], pairs[0][1]),
         retrained=(pairs[1][0], pairs[1][1]),
         retrained_again=(pairs[2][0], pairs[2][1]),

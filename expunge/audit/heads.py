@@ -138,7 +138,7 @@ class Heads:
 
     def _law(self, retraining: bool) -> Law:
         path = self._path(retraining)
-        seen = [self._seen(retraining, step) for step in range(len(path) - 1)]
+        seen = [self._rows_seen(retraining, step) for step in range(len(path) - 1)]
         hessians = [self._hessian(rows, weights) for rows, weights in zip(seen, path, strict=False)]
         problem = self.problem
         return Law(
@@ -155,20 +155,20 @@ class Heads:
 
     @cached_property
     def _paths(self) -> tuple[list[Tensor], list[Tensor]]:
-        problem, found = self.problem, ([], [])
+        problem, paths = self.problem, ([], [])
         for retraining in (False, True):
             weights = torch.zeros(problem.shape, dtype=torch.float64)
-            found[retraining].append(weights)
+            paths[retraining].append(weights)
             for step in range(problem.learn_steps + self.unlearn_steps):
-                rows = self._seen(retraining, step)
+                rows = self._rows_seen(retraining, step)
                 scores = rows.features.double() @ weights.T
                 residual = self._loss.residual(scores, rows.targets)  # (rows, outputs)
                 gradient = residual.T @ rows.features.double() / len(scores)
                 weights = weights - problem.step_size * (gradient + self._loss.l2 * weights)
                 if problem.radius is not None:
                     weights = l2_ball(problem.radius)(weights[None])[0]
-                found[retraining].append(weights)
-        return found
+                paths[retraining].append(weights)
+        return paths
 
     def _hessian(self, rows: Records, weights: Tensor) -> Callable[[Tensor], Tensor]:
         """Products in float32: their rounding is far below the linearisation's error."""
@@ -200,7 +200,7 @@ class Heads:
         kept = self.problem.retained()
         return Records(self._everything.features[kept], self._everything.targets[kept])
 
-    def _seen(self, retraining: bool, step: int) -> Records:
+    def _rows_seen(self, retraining: bool, step: int) -> Records:
         """What a step sees: all rows of its side, or its batch in the shared order."""
         remaining = retraining or step >= self.problem.learn_steps
         rows = self._remaining if remaining else self._everything
@@ -293,9 +293,9 @@ def coupled_estimate(
     if pairs < 8 or pairs % 2:
         raise ValueError(f"pairs: {pairs}; an even number, at least 8")
     there = _pairs(heads, pairs // 2, "float64")
-    back = _pairs(replace(heads, problem=_mirrored(problem)), pairs // 2, "float64")
+    back = _pairs(replace(heads, problem=_mirror(problem)), pairs // 2, "float64")
     # Mirrored weights are negative ones.
-    retrained, unlearned = ((one - other) / 2 for one, other in zip(there, back, strict=True))
+    retrained, unlearned = ((ahead - behind) / 2 for ahead, behind in zip(there, back, strict=True))
     metric = heads.metric(order)
     shift = (retrained - unlearned).mean(0)
 
@@ -305,12 +305,14 @@ def coupled_estimate(
             return solve(metric, vectors)
         return solve(heads.unlearned.covariance, vectors, ROUGH)
 
-    found = coupled(of=retrained, against=unlearned, precision=precision, order=order, level=level)
+    estimate = coupled(
+        of=retrained, against=unlearned, precision=precision, order=order, level=level
+    )
     return replace(
-        found,
+        estimate,
         model="Gaussians with the linearised noise's covariances" + _conditional(problem),
         notes=(
-            *found.notes,
+            *estimate.notes,
             *_against_gaussians(heads),
             *_of_the_ball(heads),
             *_of_the_curvature(heads, solve(metric, shift, ROUGH), there[1]),
@@ -321,7 +323,7 @@ def coupled_estimate(
 def _pairs(heads: Heads, count: int, precision: Precision) -> tuple[Tensor, Tensor]:
     """Retrained and unlearned, (count, d) each, coupled."""
     k = heads.unlearn_steps
-    found = sample_ensemble(
+    ensembles = sample_ensemble(
         heads.problem,
         unlearn_steps=(k,),
         models=count,
@@ -329,10 +331,13 @@ def _pairs(heads: Heads, count: int, precision: Precision) -> tuple[Tensor, Tens
         seed=heads.seed,
         precision=precision,
     )
-    return found["retrained", k].weights.flatten(1), found["unlearned", k].weights.flatten(1)
+    return (
+        ensembles["retrained", k].weights.flatten(1),
+        ensembles["unlearned", k].weights.flatten(1),
+    )
 
 
-def _mirrored(problem: Problem) -> Problem:
+def _mirror(problem: Problem) -> Problem:
     """The problem on negated features: its chains are those of the negative noise, negated.
 
     Initial laws are symmetric.
@@ -346,7 +351,7 @@ def _mirrored(problem: Problem) -> Problem:
 
 
 def _of_the_path(seen: Tensor, value: float) -> list[str]:
-    """Return a note where coupled pairs contradict the predicted value, and nothing otherwise.
+    """A note where coupled pairs contradict the predicted value; none otherwise.
 
     Args:
         seen: (a/2) <S^-1 shift, a pair's shift>; its mean is `value` if the noise-free path is
@@ -362,9 +367,12 @@ def _of_the_path(seen: Tensor, value: float) -> list[str]:
 
 
 def _of_the_curvature(heads: Heads, direction: Tensor, models: Tensor) -> list[str]:
-    """A change of h along the direction changes the variance by at most 2 eta (T + K) h."""
+    """A note where the curvature at drawn models differs too much from that on the path.
+
+    A change of h along the direction changes the variance by at most 2 eta (T + K) h.
+    """
     problem, unit = heads.problem, direction / direction.norm()
-    drawn = [one.view(problem.shape) for one in models[:MODELS]]
+    drawn = [model.view(problem.shape) for model in models[:MODELS]]
     on_path = heads.unlearned.mean.view(problem.shape)
     bent = [float(heads.curvature(weights, unit) @ unit) for weights in (on_path, *drawn)]
     steps = problem.learn_steps + heads.unlearn_steps
@@ -378,6 +386,7 @@ def _of_the_curvature(heads: Heads, direction: Tensor, models: Tensor) -> list[s
 
 
 def _of_the_ball(heads: Heads) -> list[str]:
+    """A note where models reach the ball that every step is projected onto."""
     room = heads.closest_to_the_ball()
     if room > REACH:
         return []
@@ -388,7 +397,10 @@ def _of_the_ball(heads: Heads) -> list[str]:
 
 
 def _against_gaussians(heads: Heads) -> list[str]:
-    """Uniform initial points leave edges that Gaussians of the same covariance do not have."""
+    """A note where the initial law is too far from Gaussian.
+
+    Uniform initial points leave edges that Gaussians of the same covariance do not have.
+    """
     if not isinstance(heads.problem.law, DefaultUniform):
         return []
     noise = math.sqrt(heads.variance - heads.initial_variance)
@@ -397,7 +409,8 @@ def _against_gaussians(heads: Heads) -> list[str]:
         return []
     return [
         "the initial law is uniform: the value is that of Gaussians of the same covariance, a "
-        f"lower one; small shifts are worth up to {ratio:.3g} times as much to who sees all weights"
+        f"lower one; small shifts are worth up to {ratio:.3g} times as much to whoever sees all "
+        "weights"
     ]
 
 

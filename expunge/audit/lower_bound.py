@@ -64,7 +64,7 @@ class EpsilonLowerBound:
 
     def at(self, level: float) -> "EpsilonLowerBound":
         """What the same counts prove at another confidence."""
-        return _proven(self.hits, self.counts, delta=self.delta, level=level, method=self.method)
+        return _bound_of(self.hits, self.counts, delta=self.delta, level=level, method=self.method)
 
     @property
     def decided(self) -> "EpsilonLowerBound":
@@ -120,14 +120,14 @@ def epsilon_lower_bound(
     METHOD("method", method)
     halves = [(values[: len(values) // 2], values[len(values) // 2 :]) for values in scores]
     chosen = _best_test([first for first, _ in halves], delta, level, method)
-    hits, counts = _counted(chosen, [second for _, second in halves])
-    return _proven(hits, counts, delta=delta, level=level, method=method)
+    hits, counts = _count_alarms(chosen, [second for _, second in halves])
+    return _bound_of(hits, counts, delta=delta, level=level, method=method)
 
 
 def ceiling(
     models: int, *, delta: float, level: float = 0.95, method: Method = "gaussian"
 ) -> float:
-    """What a perfect attack on so many test models of each law shows."""
+    """The epsilon that a perfect attack on this many test models of each law would prove."""
     count(1)("models", models)
     METHOD("method", method)
     open_share("delta", delta)
@@ -176,7 +176,7 @@ def models_needed(
     return high
 
 
-def _proven(
+def _bound_of(
     hits: tuple[int, int], counts: tuple[int, int], *, delta: float, level: float, method: Method
 ) -> EpsilonLowerBound:
     power, alarm = _limits(hits, counts, level)
@@ -230,8 +230,8 @@ def _best_test(scores: list[np.ndarray], delta: float, level: float, method: Met
     return chosen
 
 
-def _counted(test: _Test, scores: list[np.ndarray]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Alarms among those that should cause one and those that should not, and how many of each."""
+def _count_alarms(test: _Test, scores: list[np.ndarray]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Count alarms among models that should cause one and among the others, and the models."""
     ordered = scores[::-1] if test.swapped else scores
     alarms = [
         int((values > test.threshold).sum() if test.above else (values <= test.threshold).sum())
@@ -241,12 +241,13 @@ def _counted(test: _Test, scores: list[np.ndarray]) -> tuple[tuple[int, int], tu
 
 
 def _limits(hits: tuple[int, int], counts: tuple[int, int], level: float) -> tuple[float, float]:
-    """Power at least, alarms at most: both at once with confidence `level`."""
+    """The least power and the most alarms; both limits hold at once with confidence `level`."""
     each = (1 + level) / 2
     return float(at_least(hits[0], counts[0], each)), float(at_most(hits[1], counts[1], each))
 
 
 def _mu(power: float, alarm: float) -> float:
+    """The mu that these two rates prove; 0 where they prove none."""
     if power <= alarm:
         return 0.0
     return float(norm.ppf(power) - norm.ppf(alarm))

@@ -9,9 +9,10 @@ Fits come from `shadow` models of each law, confidences from the others. Paper:
 a larger one may also be taken as one score, its mean, as records' scores are not independent.
 
 `trend` tells whether confidences fall with K, from repetitions of the whole attack: test models
-share their shadows' fits, so their spread alone would understate the error. `leaked` asks what
-retained records show of their membership: AUC of their scores against those of records that no
-model saw, unlearned models against retrained ones, beside a second retrained sample as the null.
+share their shadows' fits, so their spread alone would understate the error. `measure_leak` asks
+what retained records show of their membership: AUC of their scores against those of records that
+no model saw, unlearned models against retrained ones, beside a second retrained sample as the
+null.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from expunge.audit.lower_bound import EpsilonLowerBound, Method, epsilon_lower_b
 from expunge.audit.verdict import Verdict, judge
 from expunge.core.checks import array, count, open_share
 
-__all__ = ["Leak", "Trend", "Ulira", "leaked", "logit_scores", "trend", "ulira"]
+__all__ = ["Leak", "Trend", "Ulira", "logit_scores", "measure_leak", "trend", "ulira"]
 
 
 @dataclass(frozen=True)
@@ -189,13 +190,13 @@ def trend(repetitions: Sequence[dict[int, Ulira]], *, level: float = 0.95) -> Tr
         raise ValueError("repetitions: at least four, with the same K in each")
     if len(steps) < 2:
         raise ValueError("repetitions: at least two K")
-    means = np.array([[one[k].in_the_right_law.mean() for k in steps] for one in repetitions])
+    means = np.array([[by_k[k].in_the_right_law.mean() for k in steps] for by_k in repetitions])
     centred = np.array(steps) - np.mean(steps)
     slope, interval = _mean(means @ centred / float(centred @ centred), level)
     return Trend(slope, interval, *_mean(means[:, 0] - 0.5, level), level)
 
 
-def leaked(
+def measure_leak(
     *,
     unlearned: tuple[np.ndarray, np.ndarray],
     retrained: tuple[np.ndarray, np.ndarray],
@@ -223,7 +224,7 @@ def leaked(
 
 def _check_repetitions(repetitions: Sequence[dict[int, Ulira]]) -> None:
     if not isinstance(repetitions, list | tuple) or not all(
-        isinstance(attacks, dict) and all(isinstance(one, Ulira) for one in attacks.values())
+        isinstance(attacks, dict) and all(isinstance(attack, Ulira) for attack in attacks.values())
         for attacks in repetitions
     ):
         raise ValueError("repetitions: must be a list of attacks by K")

@@ -5,7 +5,7 @@
 with its sign: below 0 the unlearned models are better (E37). Its standard error is over models,
 paired where model i of both laws shares its noise. The bound beside it is
 [prop:unlearning_da_risk] with the exact factor and with the paper's (E28), from an estimated
-D_infinity: an estimate went into it, so it is no certificate.
+D_infinity: an estimate went into it, so it is not a certificate.
 """
 
 import math
@@ -82,7 +82,7 @@ def cost(
     if coupled and len(unlearned) != len(retrained):
         raise ValueError(f"pairs: {len(unlearned)} and {len(retrained)} models do not match")
     (first, hits), (second, others) = (
-        _tested(loss, features, targets, models) for models in (unlearned, retrained)
+        _test(loss, features, targets, models) for models in (unlearned, retrained)
     )
     difference = float(first.mean() - second.mean())
     variances = [values.var() / len(values) for values in (first, second)]
@@ -110,18 +110,18 @@ def private_risk(
     """
     share_of("share", share)
     weight = public_weight(public=public, retained_private=retained_private)
-    found = ratio.d_infinity(share).value
+    divergence = ratio.d_infinity(share).value
     factors = {
-        "exact": mismatch_factor(weight, found),
-        "paper": mismatch_factor_paper(weight, found),
+        "exact": mismatch_factor(weight, divergence),
+        "paper": mismatch_factor_paper(weight, divergence),
         "any mismatch": mismatch_factor(weight, math.inf),
     }
     risks = {name: bound.private(factor) for name, factor in factors.items()}
-    return {"d_infinity": found, "public_weight": weight, **risks}
+    return {"d_infinity": divergence, "public_weight": weight, **risks}
 
 
-def _tested(loss: Any, features: Tensor, targets: Tensor, models: Tensor) -> tuple[Tensor, float]:
-    """Mean loss of each model (models,), and the accuracy over all of them."""
+def _test(loss: Any, features: Tensor, targets: Tensor, models: Tensor) -> tuple[Tensor, float]:
+    """Test models: the mean loss of each (models,), and the accuracy over all of them."""
     values, hits = [], 0.0
     for part in models.to(features.dtype).split(TILE):
         scores = features @ part.transpose(1, 2)  # (models, rows, outputs)

@@ -24,7 +24,7 @@ def account(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Bounds for a history: what a model's past certifies."""
+    """Compute every bound for a history: what a model's past certifies."""
     from expunge.accounting import account as judge
     from expunge.accounting.document import parse_account
 
@@ -77,7 +77,7 @@ def _print(judged: "Account", delta: float, orders: list[float]) -> None:
     else:
         console.print(f"best: [bold]{judged.best}[/bold], {judged.best_reason}")
     if judged.vacuous:
-        console.print("[bold red]VACUOUS[/bold red]: this is no protection worth the name")
+        console.print("[bold red]VACUOUS[/bold red]: this is not a useful protection")
     console.print(f"observer: {judged.observer}\ncomparator: {judged.comparator}")
     for line in judged.scope:
         console.print(f"  - {line}")

@@ -15,14 +15,16 @@ def audit(
     workspace: Annotated[Path, typer.Argument()],
     models: Annotated[
         int | None,
-        typer.Option(help="Of each law; half choose the test. By default what a strategy needs."),
+        typer.Option(
+            help="Models of each law; half choose the test. By default what the strategy needs."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Makes it repeatable, without the exact sampler.")
+        int | None, typer.Option(help="Make the audit repeatable, without the exact sampler.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Lower bound by attack, estimate, certificate; exit status 1 for a contradiction alone."""
+    """Attack the certificate; print lower bound and estimate beside it; exit 1 if contradicted."""
     from expunge.workspace.audit import audit as attack
 
     with stages("audit") as progress:

@@ -29,7 +29,7 @@ def demo(
 ) -> None:
     """Learn from digits, delete 30 % of the private ones, certify it, attack it, report.
 
-    Exit status 1 if the attack contradicts the certificate, as of `expunge audit`.
+    The exit status is 1 if the attack contradicts the certificate, as for `expunge audit`.
     """
     from expunge.accounting.trade_offs import trade_offs
     from expunge.report.page import page
@@ -93,7 +93,7 @@ def demo(
     document = {
         "data": SPLIT,
         "forgotten": len(forget),
-        "accuracy": {one["name"]: one["accuracy"] for one in evaluations},
+        "accuracy": {each["name"]: each["accuracy"] for each in evaluations},
         "claim": issued["claim"],
         "observer": certificate.observer,
         "strategy": certificate.strategy,

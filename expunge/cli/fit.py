@@ -21,23 +21,29 @@ def fit(
     public: Annotated[
         Path | None, typer.Option(help="Records that are never deleted; fits the encoding.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Of every certificate.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of every certificate.")] = 1.0,
     delta: Annotated[
-        float | None, typer.Option(help="Of every certificate; 1e-5 or 1/(10 n) if not given.")
+        float | None,
+        typer.Option(
+            help="Delta of every certificate; by default 1e-5 or 1/(10 n), whichever is less."
+        ),
     ] = None,
     strategy: Annotated[
         str, typer.Option(help="auto, residual, langevin, noise_first or retrain.")
     ] = "auto",
     observer: Annotated[
         Literal["final", "all"],
-        typer.Option(help="final sees only the model after deletion; all also earlier ones."),
+        typer.Option(
+            help="final sees only the model after deletion; all sees earlier models as well."
+        ),
     ] = "final",
-    l2: Annotated[float, typer.Option(help="Ridge, on every coordinate.")] = 1e-3,
+    l2: Annotated[float, typer.Option(help="Ridge, which acts on every coordinate.")] = 1e-3,
     row_norm: Annotated[
-        str | None, typer.Option(help="Rows are scaled to it: a number, or public.")
+        str | None, typer.Option(help="Norm that rows are scaled down to: a number, or public.")
     ] = None,
     classes: Annotated[
-        str | None, typer.Option(help="All labels, separated by commas; else the public ones.")
+        str | None,
+        typer.Option(help="All labels, separated by commas; by default the public ones."),
     ] = None,
     encoding: Annotated[
         Path | None, typer.Option(help="JSON with scales and categories that you declare.")
@@ -54,12 +60,12 @@ def fit(
         bool,
         typer.Option(
             "--adaptive-requests",
-            help="Those who ask may have looked at a model: count it, or refuse.",
+            help="Requests may depend on released models: count every model, or refuse.",
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Learn from private and public records; makes a workspace."""
+    """Learn from private and public records, and make a workspace."""
     from expunge.workspace.fit import fit as make
     from expunge.workspace.options import Options, row_norm_of
 

@@ -73,7 +73,7 @@ def start() -> NoReturn:
 
 
 def run() -> NoReturn:
-    """Every complaint about input is one line and exit status 2."""
+    """Run the command; a complaint about input is one line and exit status 2."""
     try:
         status = app(standalone_mode=False)
     except Exception as error:

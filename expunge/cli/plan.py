@@ -43,12 +43,14 @@ def plan(
     ] = "mean",
     observer: Annotated[
         Literal["final", "all"],
-        typer.Option(help="Who looks: at the model after deletion, or at all models."),
+        typer.Option(
+            help="Whoever sees only the model after deletion, or whoever sees all models."
+        ),
     ] = "final",
     plot: Annotated[Path | None, typer.Option(help="Draw the trade-off: .png, .svg, .pdf.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Sigma, unlearning steps and public data for a target; unlearn or retrain."""
+    """Find noise, steps and public data for a target; say whether to unlearn or retrain."""
     from expunge.accounting import Assumptions, InvalidInput
     from expunge.accounting.planning import plan as price
     from expunge.accounting.setting import Setting
@@ -56,7 +58,7 @@ def plan(
 
     if plot is not None and plot.suffix.lower() not in FORMATS:
         raise InvalidInput("--plot", f"must end in one of {', '.join(FORMATS)}")
-    with _named_by_option():
+    with _name_the_option():
         loss = Assumptions(
             strong_convexity=strong_convexity,
             smoothness=smoothness,
@@ -84,8 +86,8 @@ def plan(
 
 
 @contextmanager
-def _named_by_option() -> Iterator[None]:
-    """Complaints name the option, not the record's field behind it."""
+def _name_the_option() -> Iterator[None]:
+    """Make complaints name the option instead of the record's field behind it."""
     from expunge.accounting import InvalidInput
 
     try:

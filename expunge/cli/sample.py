@@ -17,16 +17,16 @@ def sample(
     id: Annotated[list[str] | None, typer.Argument(help="Records to forget.")] = None,  # noqa: A002
     ids: Annotated[str | None, typer.Option(help="File with one id a line.")] = None,
     regime: Annotated[
-        Literal["learned", "unlearned", "retrained"], typer.Option(help="Which law.")
+        Literal["learned", "unlearned", "retrained"], typer.Option(help="The law to sample from.")
     ] = "unlearned",
-    models: Annotated[int, typer.Option(help="How many.")] = 1000,
-    learn_steps: Annotated[int, typer.Option(help="T.")] = 500,
-    unlearn_steps: Annotated[int, typer.Option(help="K.")] = 50,
-    sigma: Annotated[float | None, typer.Option(help="Else what langevin would take.")] = None,
+    models: Annotated[int, typer.Option(help="How many models.")] = 1000,
+    learn_steps: Annotated[int, typer.Option(help="Learning steps T.")] = 500,
+    unlearn_steps: Annotated[int, typer.Option(help="Unlearning steps K.")] = 50,
+    sigma: Annotated[float | None, typer.Option(help="By default what langevin takes.")] = None,
     seed: Annotated[int, typer.Option()] = 0,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     engine: Annotated[Literal["local", "ray"], typer.Option()] = "local",
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster.")] = None,
+    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Sample models by noisy descent on a workspace's records; for experiments, never released."""

@@ -1,4 +1,4 @@
-"""Long work on stderr: which stage, how long so far; silent where stderr is no terminal."""
+"""Long work on stderr: which stage, how long so far; silent where stderr is not a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ def status(
     workspace: Annotated[Path, typer.Argument()],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Records, requests, the current model and its certificate."""
+    """Show records, requests, the current model and its certificate."""
     from expunge.workspace.status import status as look
 
     document = look(workspace)
@@ -22,7 +22,7 @@ def status(
 
 
 def show(document: dict[str, Any]) -> None:
-    """A status for people."""
+    """Print a status for people."""
     from rich.console import Console
     from rich.markup import escape
 

@@ -42,14 +42,14 @@ def _certificate(text: str, model: Path | None) -> dict[str, Any]:
     from expunge.accounting.verification import differences, file_differences, read_certificate
 
     certificate = read_certificate(text)
-    found = differences(certificate)
+    faults = differences(certificate)
     if model is not None:
         digest = hashlib.sha256(model.read_bytes()).hexdigest()
-        found = [*found, *file_differences(certificate, digest)]
+        faults = [*faults, *file_differences(certificate, digest)]
     return {
-        "valid": not found,
-        "first_difference": found[0].field if found else None,
-        "differences": [difference._asdict() for difference in found],
+        "valid": not faults,
+        "first_difference": faults[0].field if faults else None,
+        "differences": [difference._asdict() for difference in faults],
         "claim": certificate.claim.model_dump(mode="json"),
     } | ({} if model is None else {"model": str(model)})
 

@@ -43,25 +43,25 @@ MOST = 2**53  # every count must be exact as a float
 
 
 def check_fields(record: object, **rules: Rule) -> None:
-    """Each named field of a frozen record, replaced by what its rule makes of it."""
+    """Check the named fields of a frozen record, and replace each by what its rule returns."""
     for name, rule in rules.items():
         object.__setattr__(record, name, rule(name, getattr(record, name)))
 
 
 def check_values(values: Mapping[str, Any], **rules: Rule) -> dict[str, Any]:
-    """The named values, each as its rule makes it; nothing is changed."""
+    """Check the named values, and return what their rules make of them."""
     return {name: rule(name, values[name]) for name, rule in rules.items()}
 
 
 def number(name: str, value: Any) -> float | int:
-    """Any finite number; an int stays an int."""
+    """Accept any finite number; an int stays an int."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise ValueError(f"{name}: must be a number, not {_shown(value)}")
+        raise ValueError(f"{name}: must be a number, not {_describe(value)}")
     plain = int(value) if isinstance(value, Integral) else float(value)
     if isinstance(plain, float) and not math.isfinite(plain):
         raise ValueError(f"{name}: {plain} must be finite")
     if plain and not SMALLEST <= abs(plain) <= LARGEST:
-        raise ValueError(f"{name}: {_shown(plain)} must be within {SMALLEST:g} to {LARGEST:g}")
+        raise ValueError(f"{name}: {_describe(plain)} must be within {SMALLEST:g} to {LARGEST:g}")
     return plain
 
 
@@ -80,14 +80,14 @@ def not_negative(name: str, value: Any) -> float | int:
 
 
 def positive_or_infinite(name: str, value: Any) -> float | int:
-    """Positive; infinity says that there is no bound."""
+    """Accept a positive number, or infinity where there is no bound."""
     if isinstance(value, Real) and float_of(value) == math.inf:
         return math.inf
     return positive(name, value)
 
 
 def share(name: str, value: Any) -> float | int:
-    """A number in (0, 1]."""
+    """Accept a number in (0, 1]."""
     plain = number(name, value)
     if not 0 < plain <= 1:
         raise ValueError(f"{name}: {plain} must be in (0, 1]")
@@ -95,7 +95,7 @@ def share(name: str, value: Any) -> float | int:
 
 
 def open_share(name: str, value: Any) -> float | int:
-    """A number in (0, 1)."""
+    """Accept a number in (0, 1)."""
     plain = number(name, value)
     if not 0 < plain < 1:
         raise ValueError(f"{name}: {plain} must be in (0, 1)")
@@ -103,30 +103,30 @@ def open_share(name: str, value: Any) -> float | int:
 
 
 def integer(name: str, value: Any) -> int:
-    """A whole number of any sign: a seed."""
+    """Accept a whole number of any sign, such as a seed."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise ValueError(f"{name}: must be an integer, not {_shown(value)}")
+        raise ValueError(f"{name}: must be an integer, not {_describe(value)}")
     return int(value)
 
 
 def count(least: int = 0) -> Rule:
-    """A whole number from `least` on."""
+    """A rule that accepts whole numbers from `least` on."""
 
     def rule(name: str, value: Any) -> int:
         plain = integer(name, value)
         if not least <= plain <= MOST:
-            raise ValueError(f"{name}: {_shown(plain)} must be at least {least}, at most 2**53")
+            raise ValueError(f"{name}: {_describe(plain)} must be at least {least}, at most 2**53")
         return plain
 
     return rule
 
 
 def whole_numbers(least: int = 0) -> Rule:
-    """A sequence of counts."""
+    """A rule that accepts a sequence of counts."""
 
     def rule(name: str, value: Any) -> tuple[int, ...]:
         if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
-            raise ValueError(f"{name}: must be a list of integers, not {_shown(value)}")
+            raise ValueError(f"{name}: must be a list of integers, not {_describe(value)}")
         return tuple(count(least)(name, each) for each in value)
 
     return rule
@@ -134,62 +134,62 @@ def whole_numbers(least: int = 0) -> Rule:
 
 def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}: must be True or False, not {_shown(value)}")
+        raise ValueError(f"{name}: must be True or False, not {_describe(value)}")
     return bool(value)
 
 
 def choice(*words: str) -> Rule:
-    """One of these words."""
+    """A rule that accepts these words and no others."""
 
     def rule(name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in words:
             listed = ", ".join(repr(word) for word in words[:-1])
             listed = f"{listed} or {words[-1]!r}" if listed else repr(words[-1])
-            raise ValueError(f"{name}: {_shown(value)} must be {listed}")
+            raise ValueError(f"{name}: {_describe(value)} must be {listed}")
         return value
 
     return rule
 
 
 def either(word: str, rule: Rule) -> Rule:
-    """That word, or what the rule lets pass."""
+    """A rule that accepts this word, and whatever the other rule accepts."""
 
-    def checked(name: str, value: Any) -> Any:
+    def check(name: str, value: Any) -> Any:
         if isinstance(value, str):
             if value == word:
                 return value
-            raise ValueError(f"{name}: {_shown(value)} must be {word!r} or a number")
+            raise ValueError(f"{name}: {_describe(value)} must be {word!r} or a number")
         return rule(name, value)
 
-    return checked
+    return check
 
 
 def optional(rule: Rule) -> Rule:
-    """None, or what the rule lets pass."""
+    """A rule that accepts None, and whatever the other rule accepts."""
     return lambda name, value: None if value is None else rule(name, value)
 
 
 def instance(kind: type, words: str) -> Rule:
-    """An object of this kind, which a message calls by these words."""
+    """A rule that accepts objects of this kind; `words` says in a refusal what was expected."""
 
     def rule(name: str, value: Any) -> Any:
         if not isinstance(value, kind) or isinstance(value, type):
-            raise ValueError(f"{name}: must be {words}, not {_shown(value)}")
+            raise ValueError(f"{name}: must be {words}, not {_describe(value)}")
         return value
 
     return rule
 
 
 def function(name: str, value: Any) -> Any:
-    """Something that can be called."""
+    """Accept anything that can be called."""
     if not callable(value):
-        raise ValueError(f"{name}: must be a function, not {_shown(value)}")
+        raise ValueError(f"{name}: must be a function, not {_describe(value)}")
     return value
 
 
 def array(name: str, value: Any) -> np.ndarray:
-    """Numbers as a float64 array; whether they are finite is the caller's question."""
-    problem = f"{name}: must be an array of numbers, not {_shown(value)}"
+    """Accept numbers as a float64 array; the caller checks whether they are finite."""
+    problem = f"{name}: must be an array of numbers, not {_describe(value)}"
     if value is None:  # NumPy would make it a NaN
         raise ValueError(problem)
     try:
@@ -199,20 +199,20 @@ def array(name: str, value: Any) -> np.ndarray:
 
 
 def device(name: str, value: Any) -> Any:
-    """A CPU or CUDA device that is there, as text or as torch's own."""
+    """Accept a CPU or CUDA device that exists here, as text or as torch's own."""
     if not isinstance(value, str | torch.device):
-        raise ValueError(f"{name}: must be 'cpu' or 'cuda', not {_shown(value)}")
+        raise ValueError(f"{name}: must be 'cpu' or 'cuda', not {_describe(value)}")
     try:
         place = torch.device(value)
     except (RuntimeError, ValueError):
         place = None
     if place is None or place.type not in ("cpu", "cuda"):
-        raise ValueError(f"{name}: {_shown(value)} must be 'cpu' or 'cuda'")
+        raise ValueError(f"{name}: {_describe(value)} must be 'cpu' or 'cuda'")
     there = place.type == "cpu" or (
         torch.cuda.is_available() and (place.index or 0) < torch.cuda.device_count()
     )
     if not there:
-        raise ValueError(f"{name}: {_shown(value)} is not available; use 'cpu'")
+        raise ValueError(f"{name}: {_describe(value)} is not available; use 'cpu'")
     return value
 
 
@@ -224,7 +224,7 @@ def float_of(value: Any) -> float:
         return math.copysign(math.inf, value)
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     """The value in one short line."""
     try:
         text = " ".join(repr(value).split())

@@ -20,16 +20,16 @@ NORMAL_ERROR = 2e-14  # of one normal from the system: the inverse's relative er
 
 
 def normal_source(seed: int | None, stream: str = "noise") -> Callable[[Tensor], Tensor]:
-    """Standard normal noise shaped like its argument, a fresh draw at every call."""
+    """A function that draws standard normal noise of its argument's shape, fresh at every call."""
     if seed is None:
         return _from_the_system
     digest = hashlib.sha256(f"{stream} {seed}".encode()).digest()
     generator = Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
-    def seeded(like: Tensor) -> Tensor:
+    def draw(like: Tensor) -> Tensor:
         return torch.randn(like.shape, generator=generator, dtype=like.dtype)
 
-    return seeded
+    return draw
 
 
 def _from_the_system(like: Tensor) -> Tensor:

@@ -4,7 +4,7 @@
 
 The center is rounded to a public power-of-two grid (a shift of at most grid sqrt(d)/2, charged to
 the certificate), and integer noise is added, so that no low bit of the center survives. Ordinary
-float64 noise leaks exactly there (THEORY 2.8). Rounding a Gaussian is post-processing, so the
+float64 noise leaks through those bits (THEORY 2.8). Rounding a Gaussian is post-processing, so the
 Gaussian mechanism's mu holds as it is.
 
 J comes from OpenDP's exact discrete Gaussian on a grid 2^f times finer, rounded to ours. A
@@ -30,7 +30,7 @@ def draw(center: np.ndarray, std: float, grid: float) -> np.ndarray:
     """The center on the grid, plus exact Gaussian noise of this std.
 
     Raises:
-        ValueError: a grid that is no power of two, non-finite input, or values too large for it.
+        ValueError: a grid that is not a power of two, non-finite input, or values too large for it.
     """
     center = np.asarray(center, dtype=np.float64)
     std, grid = positive("std", std), positive("grid", grid)
@@ -71,10 +71,10 @@ def sampler_delta(dimension: int, epsilon: float) -> float:
 
 
 def check_sampler(dimension: int, epsilon: float, delta: float) -> None:
-    """Check that the sampler's share is lost in the outward rounding of every epsilon.
+    """Check that the outward rounding of every epsilon covers what the sampler adds to delta.
 
     Raises:
-        ValueError: delta is so small that it is not.
+        ValueError: delta is too small for that.
     """
     if sampler_delta(dimension, epsilon) > 1e-13 * open_share("delta", delta):
         raise ValueError(f"delta: {delta:g} is too small for {dimension} released coordinates")

@@ -37,20 +37,20 @@ def bounded_rows(
     dtype = features.dtype if features.dtype in (np.float32, np.float64) else np.float64
     width = features.shape[1]
     most = row_norm / math.sqrt(2) if intercept else row_norm
-    # A hair below the bound: room for the norm's own rounding and for the row's precision.
+    # Slightly below the bound, to leave room for the rounding of the norm and of the row.
     most *= 1 - 4 * np.finfo(dtype).eps - (width + 8) * np.finfo(np.float64).eps
     shape = len(features), width + intercept
     bounded = np.empty(shape, dtype=dtype) if out is None else out
     for start in range(0, len(features), BLOCK):
         rows = slice(start, start + BLOCK)
-        bounded[rows, :width] = _scaled(features[rows].astype(np.float64), most)
+        bounded[rows, :width] = _scale(features[rows].astype(np.float64), most)
     if intercept:
         bounded[:, -1] = most
     return bounded
 
 
-def _scaled(rows: np.ndarray, most: float) -> np.ndarray:
-    """Rows with norms above `most` brought down to it; the others as they are."""
+def _scale(rows: np.ndarray, most: float) -> np.ndarray:
+    """Scale rows of a norm above `most` down to it; leave the others as they are."""
     largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
     if not np.isfinite(largest).all():
         raise ValueError("features contain NaN or infinity")
@@ -65,7 +65,7 @@ def public_row_norm(features: np.ndarray) -> float:
     """B from public rows alone: their largest norm, with room for an equal intercept.
 
     Raises:
-        ValueError: no public row has a norm to go by.
+        ValueError: every public row is zero, or some are not finite.
     """
     norms = np.linalg.norm(features.astype(np.float64), axis=1)
     largest = math.sqrt(2) * float(norms.max(initial=0.0))

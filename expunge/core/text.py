@@ -49,7 +49,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, public_texts: Iterable[str], *, size: int = 10_000) -> "Vocabulary":
-        """The most frequent words of public texts; of equally frequent ones the alphabet's first.
+        """The most frequent words of public texts; ties are broken by the alphabet.
 
         Args:
             public_texts: Records that are never deleted. Private texts are encoded with the
@@ -57,7 +57,7 @@ class Vocabulary:
             size: Ids in all, padding and unknown included.
 
         Raises:
-            ValueError: no room for a word, or no public text with one.
+            ValueError: `size` leaves no room for a word, or no public text holds one.
         """
         if size <= SPECIAL:
             raise ValueError(f"a vocabulary of {size} ids has no room for words: size must be >= 3")

@@ -57,7 +57,7 @@ class Ledger:
         frozen = _is_frozen(where)
         self._engine = create_engine(_url(where, frozen))
         if self._engine.dialect.name == "sqlite":
-            event.listen(self._engine, "connect", _say_begin_ourselves)
+            event.listen(self._engine, "connect", _begin_by_hand)
             event.listen(self._engine, "begin", _begin)
             if not frozen:
                 event.listen(self._engine, "connect", _prepare)
@@ -109,7 +109,7 @@ class Ledger:
 
 
 class Entries:
-    """What a connection sees; writes are for `Ledger.writing`."""
+    """What a connection to the ledger sees; only those of `Ledger.writing` may write."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -122,10 +122,10 @@ class Entries:
         Raises:
             KeyError: there is no setting of this name.
         """
-        found = self._scalar(select(settings.c.value).where(settings.c.name == name))
-        if found is None:
+        value = self._scalar(select(settings.c.value).where(settings.c.name == name))
+        if value is None:
             raise KeyError(name)
-        return found
+        return value
 
     def set(self, name: str, value: str) -> None:
         self._connection.execute(insert(settings).values(name=name, value=value))
@@ -133,25 +133,25 @@ class Entries:
     # ---- records ----------------------------------------------------------------------------
 
     def add_records(self, ids: Iterable[str], role: Role) -> None:
-        rows = [{"id": one, "role": role} for one in ids]
+        rows = [{"id": record, "role": role} for record in ids]
         if rows:
             self._connection.execute(insert(records), rows)
 
     def counts(self) -> dict[str, int]:
-        """Records that are public, private and still there, and forgotten."""
+        """How many records are public, private and still present, and forgotten."""
         gone = records.c.forgotten_by.is_not(None)
         query = select(records.c.role, gone, func.count()).group_by(records.c.role, gone)
-        found = {(role, bool(out)): n for role, out, n in self._connection.execute(query)}
+        tally = {(role, bool(out)): n for role, out, n in self._connection.execute(query)}
         return {
-            "public": found.get(("public", False), 0),
-            "private": found.get(("private", False), 0),
-            "forgotten": found.get(("private", True), 0),
+            "public": tally.get(("public", False), 0),
+            "private": tally.get(("private", False), 0),
+            "forgotten": tally.get(("private", True), 0),
         }
 
     # ---- requests ---------------------------------------------------------------------------
 
     def add_request(self, ids: Sequence[str], name: str | None = None) -> Request:
-        """A pending request for these records.
+        """Record a pending request for these records.
 
         Raises:
             InvalidInput: naming an id that is repeated, unknown, public, already forgotten or
@@ -170,7 +170,7 @@ class Entries:
         row = {"number": number, "name": name, "received": _now(), "state": "pending"}
         self._connection.execute(insert(requests), row)
         self._connection.execute(
-            insert(requested), [{"request": number, "record": one} for one in ids]
+            insert(requested), [{"request": number, "record": record} for record in ids]
         )
         return Request(number, name, row["received"], "pending", tuple(ids))
 
@@ -180,18 +180,18 @@ class Entries:
         if state is not None:
             query = query.where(requests.c.state == state)
         return [
-            Request(**row._mapping, records=self._requested(row.number))
+            Request(**row._mapping, records=self._records_of(row.number))
             for row in self._connection.execute(query)
         ]
 
-    def _requested(self, number: int) -> tuple[str, ...]:
+    def _records_of(self, number: int) -> tuple[str, ...]:
         query = select(requested.c.record).where(requested.c.request == number)
         return tuple(self._connection.execute(query.order_by(requested.c.record)).scalars())
 
     def _check_ids(self, ids: Sequence[str]) -> None:
-        for one in ids:
-            if not one.isprintable():
-                raise InvalidInput("ids", f"{one!r} holds characters that are no text")
+        for record in ids:
+            if not record.isprintable():
+                raise InvalidInput("ids", f"{record!r} holds characters that cannot be printed")
         known: dict[str, Any] = {}
         asked: dict[str, int] = {}
         for start in range(0, len(ids), CHUNK):
@@ -201,25 +201,27 @@ class Entries:
             pending = select(requested).where(requested.c.record.in_(some))
             asked |= {row.record: row.request for row in self._connection.execute(pending)}
         seen: set[str] = set()
-        for one in ids:
-            if one in seen:
-                raise InvalidInput("ids", f"{one!r} is given twice")
-            seen.add(one)
-            if one not in known:
-                raise InvalidInput("ids", f"{one!r} is unknown")
-            if known[one].role == "public":
-                raise InvalidInput("ids", f"{one!r} is public; only private records can be deleted")
-            if known[one].forgotten_by is not None:
-                raise InvalidInput("ids", f"{one!r} is already forgotten")
-            if one in asked:
+        for record in ids:
+            if record in seen:
+                raise InvalidInput("ids", f"{record!r} is given twice")
+            seen.add(record)
+            if record not in known:
+                raise InvalidInput("ids", f"{record!r} is unknown")
+            if known[record].role == "public":
                 raise InvalidInput(
-                    "ids", f"{one!r} is already in request {asked[one]}, which is pending"
+                    "ids", f"{record!r} is public; only private records can be deleted"
+                )
+            if known[record].forgotten_by is not None:
+                raise InvalidInput("ids", f"{record!r} is already forgotten")
+            if record in asked:
+                raise InvalidInput(
+                    "ids", f"{record!r} is already in request {asked[record]}, which is pending"
                 )
 
     def _check_remainder(self, more: int) -> None:
-        """Something must remain, or there is nothing to compare a model with."""
+        """Check that a record remains; without any there is nothing to compare a model with."""
         counts = self.counts()
-        asked = sum(len(one.records) for one in self.requests("pending"))
+        asked = sum(len(request.records) for request in self.requests("pending"))
         if counts["public"] + counts["private"] <= asked + more:
             raise InvalidInput("ids", "no record would remain, so there is no comparator")
 
@@ -235,7 +237,7 @@ class Entries:
         honours: Request | None = None,
         certificate: str | None = None,
     ) -> Model:
-        """The new current model; a request that it honours is closed and its records leave."""
+        """Record the new current model; close the request that it honours and mark its records."""
         number = 1 + (self._scalar(select(func.max(models.c.number))) or 0)
         model = Model(
             number,
@@ -255,9 +257,9 @@ class Entries:
         return model
 
     def _close(self, request: Request) -> None:
-        mine = select(requested.c.record).where(requested.c.request == request.number)
+        named = select(requested.c.record).where(requested.c.request == request.number)
         self._connection.execute(
-            update(records).where(records.c.id.in_(mine)).values(forgotten_by=request.number)
+            update(records).where(records.c.id.in_(named)).values(forgotten_by=request.number)
         )
         self._connection.execute(
             update(requests).where(requests.c.number == request.number).values(state="honoured")
@@ -265,14 +267,14 @@ class Entries:
 
     def models(self) -> list[Model]:
         """Models, the oldest first; the last is current."""
-        found = self._connection.execute(select(models).order_by(models.c.number))
-        return [Model(**row._mapping) for row in found]
+        rows = self._connection.execute(select(models).order_by(models.c.number))
+        return [Model(**row._mapping) for row in rows]
 
     def certificates(self) -> dict[int, str]:
         """Canonical JSON of every certificate, by number."""
         query = select(certificates.c.number, certificates.c.document)
-        found = self._connection.execute(query.order_by(certificates.c.number))
-        return {row.number: row.document for row in found}
+        rows = self._connection.execute(query.order_by(certificates.c.number))
+        return {row.number: row.document for row in rows}
 
     def certificate_of(self, model: Model) -> str | None:
         query = select(certificates.c.document).where(certificates.c.model == model.number)
@@ -289,9 +291,9 @@ class Entries:
 
 
 def _is_frozen(where: Path | str) -> bool:
-    """A SQLite file on a disk that cannot be written, such as a backup: it is only read.
+    """Whether it is a SQLite file that is only read, because its disk cannot be written (a backup).
 
-    Unless a killed run left entries beside it: those are part of it, and reading them writes.
+    A file beside which a killed run left entries is not: reading those entries writes.
     """
     if not isinstance(where, Path) or not where.exists() or os.access(where.parent, os.W_OK):
         return False
@@ -308,7 +310,7 @@ def _url(where: Path | str, frozen: bool) -> URL | str:
     return URL.create("sqlite", database=address, query={"immutable": "1", "uri": "true"})
 
 
-def _say_begin_ourselves(connection: Any, _: object) -> None:
+def _begin_by_hand(connection: Any, _: object) -> None:
     connection.isolation_level = None
 
 
@@ -318,7 +320,7 @@ def _prepare(connection: Any, _: object) -> None:
         "synchronous=FULL",
         "foreign_keys=ON",
         "busy_timeout=2000",
-        "secure_delete=ON",  # what is erased is overwritten, too
+        "secure_delete=ON",  # what is erased is overwritten as well
     ):
         connection.execute(f"PRAGMA {line}")
 

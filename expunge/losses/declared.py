@@ -17,7 +17,7 @@ from torch import Tensor
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.core import checks
 from expunge.core.checks import check_fields, count, not_negative, positive
-from expunge.losses.linear import stated
+from expunge.losses.linear import assumptions_of
 
 __all__ = ["ConstantExceeded", "Declared"]
 
@@ -94,4 +94,4 @@ class Declared:
         return self.bend * moved
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
-        return stated(self, radius)
+        return assumptions_of(self, radius)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 
-__all__ = ["LinearLoss", "stated"]
+__all__ = ["LinearLoss", "assumptions_of"]
 
 
 class LinearLoss(Protocol):
@@ -65,7 +65,7 @@ class LinearLoss(Protocol):
         ...
 
 
-def stated(loss: LinearLoss, radius: float | None) -> Assumptions:
+def assumptions_of(loss: LinearLoss, radius: float | None) -> Assumptions:
     """m = l2 (the ridge acts on every coordinate), L = curvature + l2, M (THEORY E34, 2.6)."""
     return Assumptions(
         strong_convexity=loss.l2,

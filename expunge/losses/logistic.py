@@ -12,7 +12,7 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.core.checks import check_fields, not_negative, positive
-from expunge.losses.linear import stated
+from expunge.losses.linear import assumptions_of
 
 __all__ = ["Logistic"]
 
@@ -65,4 +65,4 @@ class Logistic:
         return torch.stack([1 - positive, positive], dim=-1)
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
-        return stated(self, radius)
+        return assumptions_of(self, radius)

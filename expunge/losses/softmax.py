@@ -14,7 +14,7 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.core.checks import check_fields, count, not_negative, positive
-from expunge.losses.linear import stated
+from expunge.losses.linear import assumptions_of
 
 __all__ = ["Softmax"]
 
@@ -70,4 +70,4 @@ class Softmax:
         return torch.softmax(scores, -1)
 
     def assumptions(self, radius: float | None = None) -> Assumptions:
-        return stated(self, radius)
+        return assumptions_of(self, radius)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.core.checks import check_fields, not_negative, positive, positive_or_infinite
-from expunge.losses.linear import stated
+from expunge.losses.linear import assumptions_of
 
 __all__ = ["Squared"]
 
@@ -79,4 +79,4 @@ class Squared:
         """
         if not math.isfinite(self.lipschitz):
             raise ValueError("squared loss has unbounded gradients without a radius")
-        return stated(self, self.radius if radius is None else min(radius, self.radius))
+        return assumptions_of(self, self.radius if radius is None else min(radius, self.radius))

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from expunge.report.picture import encoded
+from expunge.report.picture import encode
 
 __all__ = ["draw", "power"]
 
@@ -49,4 +49,4 @@ def draw(claim: dict[str, Any], kind: str = "svg") -> bytes:
     axes.set_aspect("equal")
     axes.grid(alpha=0.25, lw=0.5)
     axes.spines[["top", "right"]].set_visible(False)
-    return encoded(figure, kind)
+    return encode(figure, kind)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encoded
+from expunge.report.picture import encode
 
 __all__ = ["draw"]
 
@@ -20,15 +20,17 @@ def draw(evaluations: list[dict[str, Any]], kind: str = "svg") -> bytes:
     """
     count = len(evaluations)
     figure = Figure(figsize=(3.9 * count, 3.9), layout="constrained")
-    for axes, one in zip(figure.subplots(1, count, squeeze=False)[0], evaluations, strict=True):
-        matrix = np.asarray(one["confusion"], dtype=float)
+    for axes, evaluation in zip(
+        figure.subplots(1, count, squeeze=False)[0], evaluations, strict=True
+    ):
+        matrix = np.asarray(evaluation["confusion"], dtype=float)
         shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
         axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-        axes.set_title(f"{one['name']}: {one['accuracy']:.1%}", fontsize=11)
+        axes.set_title(f"{evaluation['name']}: {evaluation['accuracy']:.1%}", fontsize=11)
         axes.set_xlabel("predicted")
         places, few = np.arange(len(matrix)), len(matrix) <= MOST_NUMBERS
-        axes.set_xticks(places if few else [], one["labels"] if few else [], fontsize=8)
-        axes.set_yticks(places if few else [], one["labels"] if few else [], fontsize=8)
+        axes.set_xticks(places if few else [], evaluation["labels"] if few else [], fontsize=8)
+        axes.set_yticks(places if few else [], evaluation["labels"] if few else [], fontsize=8)
         if few:
             for (row, column), value in np.ndenumerate(matrix):
                 if value:
@@ -39,4 +41,4 @@ def draw(evaluations: list[dict[str, Any]], kind: str = "svg") -> bytes:
                     )  # fmt: skip
         if axes.get_subplotspec().is_first_col():  # pyright: ignore[reportOptionalMemberAccess]
             axes.set_ylabel("actual")
-    return encoded(figure, kind)
+    return encode(figure, kind)

@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encoded
+from expunge.report.picture import encode
 
 __all__ = ["draw"]
 
@@ -16,19 +16,19 @@ def draw(strategies: list[dict[str, Any]], taken: str, kind: str = "svg") -> byt
         strategies: Of a plan, as JSON.
         taken: Name of the strategy that was taken.
     """
-    able = [one for one in strategies if not one["excluded"] and one["steps"] is not None]
+    able = [s for s in strategies if not s["excluded"] and s["steps"] is not None]
     figure = Figure(figsize=(5.6, 0.9 + 0.5 * max(len(able), 1)), layout="constrained")
     axes = figure.subplots()
-    retraining = next((one["steps"] for one in able if one["name"] == "retrain"), None)
-    for place, one in enumerate(reversed(able)):
-        colour = "#2166ac" if one["name"] == taken else "#c6dbef"
-        axes.barh(place, one["steps"], color=colour, height=0.62)
-        label = f" {one['steps']:,} passes"
-        axes.text(one["steps"], place, label, va="center", fontsize=8, color="0.3")
+    retraining = next((s["steps"] for s in able if s["name"] == "retrain"), None)
+    for place, strategy in enumerate(reversed(able)):
+        colour = "#2166ac" if strategy["name"] == taken else "#c6dbef"
+        axes.barh(place, strategy["steps"], color=colour, height=0.62)
+        label = f" {strategy['steps']:,} passes"
+        axes.text(strategy["steps"], place, label, va="center", fontsize=8, color="0.3")
     if retraining is not None:
         axes.axvline(retraining, color="0.5", ls=":", lw=1)
-    axes.set_yticks(range(len(able)), [one["name"] for one in reversed(able)], fontsize=9)
+    axes.set_yticks(range(len(able)), [s["name"] for s in reversed(able)], fontsize=9)
     axes.set_xlabel("passes over the records (typical for solvers)")
     axes.margins(x=0.22)
     axes.spines[["top", "right"]].set_visible(False)
-    return encoded(figure, kind)
+    return encode(figure, kind)

@@ -70,7 +70,7 @@ def _figures(document: dict[str, Any]) -> dict[str, str | None]:
         drawn["attack"] = attack_figure.draw(certificate["claim"])
         if document["strategies"]:
             drawn["cost"] = cost_figure.draw(document["strategies"], certificate["strategy"])
-    confusions = [one for one in document["evaluations"] if "confusion" in one]
+    confusions = [each for each in document["evaluations"] if "confusion" in each]
     if confusions:
         drawn["confusion"] = confusion_figure.draw(confusions)
     if document["audit"] is not None:

@@ -4,10 +4,10 @@ import io
 
 from matplotlib.figure import Figure
 
-__all__ = ["encoded"]
+__all__ = ["encode"]
 
 
-def encoded(figure: Figure, kind: str) -> bytes:
+def encode(figure: Figure, kind: str) -> bytes:
     """Return a figure as the bytes of a file.
 
     Equal figures make equal png files: no version is written.

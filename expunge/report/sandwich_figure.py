@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from expunge.accounting.conversions import epsilon_from_gdp
-from expunge.report.picture import encoded
+from expunge.report.picture import encode
 
 __all__ = ["draw"]
 
@@ -43,7 +43,7 @@ def draw(audit: dict[str, Any], kind: str = "svg") -> bytes:
     axes.set_xticks([], minor=True)
     axes.set_xlabel(f"epsilon at delta = {delta:g}\nshaded: what the certificate allows")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    return encoded(figure, kind)
+    return encode(figure, kind)
 
 
 def _epsilon(renyi_2: float, delta: float) -> float:

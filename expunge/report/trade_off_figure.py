@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encoded
+from expunge.report.picture import encode
 
 __all__ = ["draw"]
 
@@ -51,7 +51,7 @@ def draw(curves: dict[str, Any], kind: str = "png") -> bytes:
     for axes in (noise, price):
         axes.grid(alpha=0.25, which="both", lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
-    return encoded(figure, kind)
+    return encode(figure, kind)
 
 
 def _retraining_line(axes: Axes, learn_steps: int) -> None:

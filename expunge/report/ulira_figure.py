@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encoded
+from expunge.report.picture import encode
 
 __all__ = ["draw"]
 
@@ -34,7 +34,7 @@ def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "ste
         axes_row[0].set_ylabel("confidence in the right law")
     for axes in grid[-1]:
         axes.set_xlabel(f"unlearning {unit} K")
-    return encoded(figure, kind)
+    return encode(figure, kind)
 
 
 def _panel(axes: Axes, panel: dict[str, Any]) -> None:

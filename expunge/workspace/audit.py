@@ -57,10 +57,10 @@ def audit(
     seed: int | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """The sandwich of a workspace's strategy, as a document.
+    """Attack the claim of a workspace's strategy, and report lower bound, estimate and certificate.
 
-    A tenth of the private records that are still there plays the forgotten ones: those that were
-    forgotten before are gone.
+    A tenth of the private records that are still present stands in for forgotten ones, because
+    those that were forgotten before are gone.
 
     Args:
         models: Of each law; by default what catches a tenth of the noise: `MODELS`.
@@ -95,7 +95,7 @@ def last_audit(folder: Folder, model: Model) -> dict[str, Any] | None:
 def audited(
     estimator: Certified, *, models: int | None = None, seed: int | None = None
 ) -> dict[str, Any]:
-    """The same for an estimator in memory."""
+    """Audit an estimator in memory; the document is that of `audit`."""
     strategy, job = estimator.fitted_.strategy, estimator.fitted_.job
     models = models or MODELS.get(strategy.name, LEAST)
     laws = laws_of(job, strategy, models=models, seed=seed)
@@ -126,7 +126,7 @@ def laws_of(
 
 
 def _canary_rows(job: LinearJob) -> Tensor:
-    """A tenth of the private records that are still there: what `langevin` provides for."""
+    """A tenth of the private records that are still present: what `langevin` provides for."""
     public = job.roster.public
     private = public + job.roster.present[public:].nonzero()[:, 0]
     if not len(private):
@@ -145,7 +145,7 @@ def _residual_laws(
     assumptions, history = strategy.record(after, noise_std, grid)
     certified = shift.bound(assumptions, history)
 
-    def drawn(center: Tensor, stream: int) -> Tensor:
+    def draw(center: Tensor, stream: int) -> Tensor:
         stacked = np.broadcast_to(center.numpy(), (models, *center.shape))
         if seed is None and noise == 1.0:
             return torch.from_numpy(release.draw(stacked, noise_std, grid)).reshape(models, -1)
@@ -153,17 +153,17 @@ def _residual_laws(
         fault = stacked + noise * noise_std * generator.standard_normal(stacked.shape)
         return torch.from_numpy(fault).reshape(models, -1)
 
-    retrained, epsilon = drawn(ends[1], 1), certified.epsilon(job.target.delta)
+    retrained, epsilon = draw(ends[1], 1), certified.epsilon(job.target.delta)
     return Laws(
-        unlearned=drawn(ends[0], 0),
+        unlearned=draw(ends[0], 0),
         retrained=retrained,
-        retrained_again=drawn(ends[1], 2),
+        retrained_again=draw(ends[1], 2),
         direction=(ends[0] - ends[1]).reshape(-1),
         epsilon=epsilon,
         mu=certified.mu,
         control=Control(
             "a model that was never unlearned",
-            drawn(before, 3),
+            draw(before, 3),
             retrained,
             (before - ends[1]).reshape(-1),
             epsilon,
@@ -209,7 +209,9 @@ def _descent_laws(job: LinearJob, strategy: Langevin, models: int, seed: int, no
 
 
 def descent_control(job: LinearJob, strategy: Langevin, *, models: int, seed: int) -> Control:
-    """The largest request that could be honoured, half of the records at most, is ignored.
+    """Models with a planted fault: a request that could be honoured is ignored.
+
+    It is the largest such request, of half of the records at most.
 
     Where the observer saw the learned model too, unlearning buys nothing that could be skipped:
     there the fault is a tenth of the noise.

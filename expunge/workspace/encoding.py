@@ -132,10 +132,10 @@ class Declaration(BaseModel):
 
 
 def declared(path: Path) -> dict[str, Number | Category]:
-    """The rules in a file.
+    """Read the rules that a user declares in a file.
 
     Raises:
-        InvalidInput: not such a file.
+        InvalidInput: the file does not hold such rules.
     """
     try:
         declaration = Declaration.model_validate_json(path.read_text(encoding="utf-8"))
@@ -159,7 +159,7 @@ def declared(path: Path) -> dict[str, Number | Category]:
 def fitted(
     path: Path, table: pa.Table, columns: Sequence[str], known: Mapping[str, Number | Category]
 ) -> Encoding:
-    """Rules from public records, for columns that the user did not declare.
+    """Fit rules on public records, for columns that the user did not declare.
 
     Raises:
         InvalidInput: a column that cannot be encoded, with the remedy.

@@ -1,4 +1,4 @@
-"""How a model does on records that never leave: a confusion matrix, or an error."""
+"""How well a model does on records that are never deleted: a confusion matrix, or an error."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ __all__ = ["evaluation"]
 
 def evaluation(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """Evaluate a model, as a document for the report; rows are encoded."""
-    found = head.predict(rows)
+    predictions = head.predict(rows)
     if head.classes is None:
-        error = float(np.sqrt(np.mean((found - labels) ** 2)))
+        error = float(np.sqrt(np.mean((predictions - labels) ** 2)))
         return {"records": len(rows), "root_mean_square_error": error}
     matrix = np.zeros((len(head.classes), len(head.classes)), dtype=int)
-    np.add.at(matrix, tuple(np.searchsorted(head.classes, y) for y in (labels, found)), 1)
+    np.add.at(matrix, tuple(np.searchsorted(head.classes, y) for y in (labels, predictions)), 1)
     return {
         "records": len(rows),
         "labels": [str(name) for name in head.classes],

@@ -23,7 +23,7 @@ from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
-from expunge.workspace.private_values import private_labels, readable
+from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.status import status
 from expunge.workspace.tables import ids_of, read_table, refuse_mixed, write_table
 
@@ -63,39 +63,41 @@ def fit(
     progress("reading")
     rules = {} if encoding is None else declared(encoding)
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
-    theirs = _public_records(public, options, texts)
+    public_records = _public_records(public, options, texts)
     table = read_table(private, text=None)
-    mine = _Records(private, table, ids_of(private, table, options.id))
-    _check_disjoint(mine, theirs)
+    private_records = _Records(private, table, ids_of(private, table, options.id))
+    _check_disjoint(private_records, public_records)
     progress("encoding")
-    coded = _encoding(mine, theirs, options, rules)
-    mine = replace(mine, table=readable(private, mine.table, coded, notice))
-    rows = coded.encode(private, mine.table)
+    coded = _encoding(private_records, public_records, options, rules)
+    private_records = replace(
+        private_records, table=read_numbers(private, private_records.table, coded, notice)
+    )
+    rows = coded.encode(private, private_records.table)
     public_rows = None
-    if theirs is not None:
+    if public_records is not None:
         public_rows = (
-            coded.encode(theirs.path, theirs.table),
-            _public_labels(theirs, options),
+            coded.encode(public_records.path, public_records.table),
+            _public_labels(public_records, options),
         )
-    if theirs is None and options.classes is None and options.task == "classification":
+    if public_records is None and options.classes is None and options.task == "classification":
         raise InvalidInput(
             "classes",
             "without public records, name all labels with --classes: taken from private records "
             "they would tell who is among them",
         )
     known = _label_set(options, public_rows)
-    labels, blank = private_labels(private, mine.table, options, known, notice)
+    labels, blank = private_labels(private, private_records.table, options, known, notice)
     rows[blank] = 0
     progress("learning")
-    model = _estimator(options, len(mine.ids), public_rows)
+    model = _estimator(options, len(private_records.ids), public_rows)
     try:
-        model.fit(rows, labels, public=public_rows, ids=mine.ids)
+        model.fit(rows, labels, public=public_rows, ids=private_records.ids)
     except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
     progress("writing")
     building = _building(workspace)
     try:
-        _write(building, mine, theirs, options, coded, model, public_rows)
+        _write(building, private_records, public_records, options, coded, model, public_rows)
         if workspace.exists():
             workspace.rmdir()
         building.rename(workspace)
@@ -108,8 +110,8 @@ def fit(
 
 def _write(
     path: Path,
-    mine: _Records,
-    theirs: _Records | None,
+    private_records: _Records,
+    public_records: _Records | None,
     options: Options,
     coded: Encoding,
     model: CertifiedClassifier | CertifiedRegressor,
@@ -120,9 +122,9 @@ def _write(
         (path / kind).mkdir()
     folder, token = Folder(path), secrets.token_hex(4)
     names = f"private-{token}.parquet"
-    write_table(mine.table, folder.records_file(names))
-    if theirs is not None:
-        write_table(theirs.table, folder.records_file(PUBLIC_RECORDS))
+    write_table(private_records.table, folder.records_file(names))
+    if public_records is not None:
+        write_table(public_records.table, folder.records_file(PUBLIC_RECORDS))
     content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
     save(model, folder.secret_folder(token))
@@ -132,8 +134,8 @@ def _write(
         entries.set("options", json.dumps(asdict(options)))
         entries.set("encoding", json.dumps(coded.document()))
         entries.set("head", model.fitted_.head.document())
-        entries.add_records([] if theirs is None else theirs.ids, "public")
-        entries.add_records(mine.ids, "private")
+        entries.add_records([] if public_records is None else public_records.ids, "public")
+        entries.add_records(private_records.ids, "private")
         entries.add_model(
             sha256=digest,
             secret=token,
@@ -149,11 +151,11 @@ def _write(
 
 def _check_place(workspace: Path, options: Options) -> None:
     if workspace.exists() and (not workspace.is_dir() or any(workspace.iterdir())):
-        raise InvalidInput(str(workspace), "is there already; choose another folder")
+        raise InvalidInput(str(workspace), "exists already; choose another folder")
     if workspace.exists() and workspace.samefile(Path.cwd()):
         raise InvalidInput(str(workspace), "is the folder that you are in; name a new one")
     if options.id == options.label:
-        raise InvalidInput("label", f"{options.label!r} is the id column, too")
+        raise InvalidInput("label", f"{options.label!r} is the id column as well")
     if options.id == "prediction" or options.id.startswith("probability_"):
         raise InvalidInput("id", f"a column {options.id!r} is what predict writes; rename it")
 
@@ -194,16 +196,16 @@ def _public_records(path: Path | None, options: Options, texts: Sequence[str]) -
     return _Records(path, table, ids)
 
 
-def _public_labels(theirs: _Records, options: Options) -> np.ndarray:
+def _public_labels(public: _Records, options: Options) -> np.ndarray:
     """Read the public records' labels, which must all be of one kind.
 
     Raises:
         InvalidInput: a label is missing, or is not what the others are.
     """
-    labels = labels_of(theirs.path, theirs.table, options)
+    labels = labels_of(public.path, public.table, options)
     if options.classes is None and labels.dtype.kind == "U":
         different = np.unique(labels).tolist()
-        refuse_mixed(theirs.path, options.label, different, "name all labels with --classes")
+        refuse_mixed(public.path, options.label, different, "name all labels with --classes")
     return labels
 
 
@@ -217,51 +219,51 @@ def _label_set(
     return np.unique(named if options.classes is None else options.classes).tolist()
 
 
-def _check_disjoint(mine: _Records, theirs: _Records | None) -> None:
-    if theirs is None:
+def _check_disjoint(private: _Records, public: _Records | None) -> None:
+    if public is None:
         return
-    both = set(mine.ids) & set(theirs.ids)
+    both = set(private.ids) & set(public.ids)
     if both:
-        raise InvalidInput(str(mine.path), f"id {min(both)!r} is in the public table as well")
+        raise InvalidInput(str(private.path), f"id {min(both)!r} is in the public table as well")
 
 
 def _encoding(
-    mine: _Records,
-    theirs: _Records | None,
+    private: _Records,
+    public: _Records | None,
     options: Options,
     rules: dict[str, Any],
 ) -> Encoding:
     apart = {options.id, options.label, *options.drop}
-    source = mine if theirs is None else theirs
+    source = private if public is None else public
     columns = [name for name in source.table.column_names if name not in apart]
     for name in rules:
         if name not in columns:
             raise InvalidInput("encoding", f"column {name!r} is declared but not in {source.path}")
     for name in options.drop:
-        if name not in mine.table.column_names and name not in source.table.column_names:
+        if name not in private.table.column_names and name not in source.table.column_names:
             raise InvalidInput("drop", f"no column {name!r}")
-    if theirs is None:
-        columns = _all_declared(mine, columns, rules)
-    for name in mine.table.column_names:
+    if public is None:
+        columns = _check_declared(private, columns, rules)
+    for name in private.table.column_names:
         if name not in columns and name not in apart:
-            problem = f"column {name!r} is not in {theirs.path}" if theirs else name
+            problem = f"column {name!r} is not in {public.path}" if public else name
             remedy = f"leave it out with --drop {json.dumps(name)}"
-            raise InvalidInput(str(mine.path), f"{problem}: {remedy}")
+            raise InvalidInput(str(private.path), f"{problem}: {remedy}")
     if not columns:
         raise InvalidInput(str(source.path), "no columns beside id and label")
-    if theirs is None:
+    if public is None:
         return Encoding({name: rules[name] for name in columns})
-    return fitted(theirs.path, theirs.table, columns, rules)
+    return fitted(public.path, public.table, columns, rules)
 
 
-def _all_declared(mine: _Records, columns: list[str], rules: dict[str, Any]) -> list[str]:
-    """Return the columns after checking that, without public records, all are declared."""
+def _check_declared(private: _Records, columns: list[str], rules: dict[str, Any]) -> list[str]:
+    """Check that every column is declared, as it must be without public records; return them."""
     missing = [name for name in columns if name not in rules]
     if missing:
         listed = ", ".join(repr(name) for name in missing[:5])
         example = json.dumps({"columns": {missing[0]: {"center": 0, "scale": 1}}})
         raise InvalidInput(
-            str(mine.path),
+            str(private.path),
             f"no public records to take scales and categories from: give --public FILE, or declare "
             f"{listed} with --encoding FILE, a file like {example}, or --drop them",
         )

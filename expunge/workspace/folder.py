@@ -46,10 +46,10 @@ class Folder:
 
     @classmethod
     def opened(cls, path: Path) -> "Folder":
-        """A workspace that is there, swept.
+        """Open an existing workspace, and clean up after runs that were killed.
 
         Raises:
-            InvalidInput: it is not.
+            InvalidInput: there is no workspace.
         """
         if not (path / "ledger.sqlite").is_file():
             raise InvalidInput(str(path), "not a workspace; make one with expunge fit")
@@ -58,7 +58,7 @@ class Folder:
         return folder
 
     def sweep(self) -> None:
-        """`settle`, unless another process works on the workspace: then it will sweep."""
+        """Call `settle`, unless another process works on the workspace: it will sweep itself."""
         try:
             with self.ledger.writing() as entries:
                 self.settle(entries)
@@ -81,18 +81,18 @@ class Folder:
     def reading(self) -> Iterator[tuple[Entries, Model]]:
         """The ledger and the current model."""
         with self.ledger.reading() as entries:
-            yield entries, current(entries)
+            yield entries, current_model(entries)
 
     def steady(self, work: Callable[[Entries, Model], Result]) -> Result:
-        """What `work` finds, once no request was honoured in the middle of it.
+        """What `work` returns; repeated as long as a request was honoured in the middle of it.
 
-        Readers do not wait for writers, but a writer deletes the files of the model before.
+        Readers do not wait for writers, but a writer deletes the files of the earlier model.
         """
         while True:
-            problem, found = None, None
+            problem, result = None, None
             with self.reading() as (entries, model):
                 try:
-                    found = work(entries, model)
+                    result = work(entries, model)
                 except (OSError, InvalidInput) as error:
                     problem = error
             with self.reading() as (_, after):
@@ -100,14 +100,14 @@ class Folder:
                     continue
             if problem is not None:
                 raise problem
-            return found  # pyright: ignore[reportReturnType]
+            return result  # pyright: ignore[reportReturnType]
 
     def settle(self, entries: Entries) -> None:
         """Delete what is not current; write the certificates that the ledger holds.
 
         The caller is the only writer, so no file here is still being made.
         """
-        model = current(entries)
+        model = current_model(entries)
         keep = {
             self.model_file(model.sha256),
             self.records_file(model.records),
@@ -120,12 +120,13 @@ class Folder:
             if not file.exists():
                 write_whole(file, f"{parse_certificate(document).readable()}\n".encode())
         for kind, ours in OURS.items():
-            for found in (self.path / kind).iterdir():
-                if ours.fullmatch(found.name) and found not in keep:
-                    shutil.rmtree(found) if found.is_dir() else found.unlink()
+            for path in (self.path / kind).iterdir():
+                if ours.fullmatch(path.name) and path not in keep:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def current(entries: Entries) -> Model:
+def current_model(entries: Entries) -> Model:
+    """The model that is in use: the last in the ledger."""
     models = entries.models()
     if not models:
         raise InvalidInput("ledger.sqlite", "holds no model")

@@ -34,14 +34,14 @@ def forget(
 
     Raises:
         InvalidInput: an id that cannot be deleted, named; nothing was recorded.
-        Pending: this request (without ids: any) is recorded but could not be honoured: no
-            certificate can be had, or another process is working on the workspace.
+        Pending: this request (without ids: any) is recorded but could not be honoured: there is
+            no certificate for it, or another process is working on the workspace.
         Busy: another process is working on the workspace; nothing was recorded.
     """
     folder = Folder.opened(workspace)
     with folder.ledger.writing() as entries:
-        mine = entries.add_request(ids, name).number if ids else None
-        waiting = [one.number for one in entries.requests("pending")]
+        asked = entries.add_request(ids, name).number if ids else None
+        waiting = [request.number for request in entries.requests("pending")]
     if not waiting:
         raise InvalidInput("ids", "none given, and no request is pending")
     from expunge.workspace.honour import honour  # loads torch: the request is safe by now
@@ -62,6 +62,6 @@ def forget(
     folder.ledger.close()
     document = status(workspace) | {"honoured": honoured, "refused": list(refusals.values())}
     for number, problem in refusals.items():
-        if mine in (None, number):
+        if asked in (None, number):
             raise Pending(problem, document)
     return document

@@ -15,7 +15,7 @@ from expunge.ledger import Entries, Request
 from expunge.unlearning.linear.files import save
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
-from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current
+from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current_model
 from expunge.workspace.head import loaded
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
@@ -32,7 +32,7 @@ def honour(
     Raises:
         Refused, InvalidInput, OSError: nothing has changed.
     """
-    before, token = current(entries), secrets.token_hex(4)
+    before, token = current_model(entries), secrets.token_hex(4)
     progress(f"{request.name}: loading")
     model = loaded(folder, before)
     progress(f"{request.name}: forgetting {len(request.records):,} records")

@@ -7,8 +7,8 @@
 
 Each value is read by a rule that looks at it and at public records or declarations only. A refusal
 that one private record can cause would tell of that record (THEORY 5.1 d, 2.10). How many values
-could not be read is for the operator alone; a column of which none can be is a mistake in the
-question, and refused.
+could not be read is for the operator alone; a column in which none can be read is the
+operator's mistake, and refused.
 """
 
 import math
@@ -23,21 +23,21 @@ from expunge.workspace.encoding import LARGEST, NUMBERS, Encoding, Number
 from expunge.workspace.options import Options
 from expunge.workspace.tables import is_text, number_in
 
-__all__ = ["private_labels", "readable"]
+__all__ = ["private_labels", "read_numbers"]
 
 Notice = Callable[[str], None]
 Label = str | int
 
 
-def readable(path: Path, table: pa.Table, encoding: Encoding, notice: Notice) -> pa.Table:
-    """The table with its number columns as numbers; what cannot be read is missing.
+def read_numbers(path: Path, table: pa.Table, encoding: Encoding, notice: Notice) -> pa.Table:
+    """Read the number columns of a table as numbers; what cannot be read is missing.
 
     Raises:
         InvalidInput: a column of which no value can be read.
     """
     for name, rule in encoding.rules.items():
         if isinstance(rule, Number) and name in table.column_names:
-            values, unread = _numbers(_castable(path, name, table[name]), rule)
+            values, unread = _numbers(_check_castable(path, name, table[name]), rule)
             _tell(path, f"column {name!r}", "as a number", unread, values, notice)
             place = table.column_names.index(name)
             table = table.set_column(place, name, pa.array(values, from_pandas=True))
@@ -51,7 +51,7 @@ def private_labels(
     known: Sequence[Label] | None,
     notice: Notice,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The labels, and which rows have none that can be read: those are to be blanked.
+    """Read the labels, and tell which rows have none that can be read, so that they are blanked.
 
     Args:
         known: All labels, of the public records or named by the user; None for a regression.
@@ -63,11 +63,11 @@ def private_labels(
     if name not in table.column_names:
         raise InvalidInput(str(path), f"no column {name!r}")
     if known is None:
-        values, _ = _numbers(_castable(path, name, table[name]), Number(0.0, 1.0))
+        values, _ = _numbers(_check_castable(path, name, table[name]), Number(0.0, 1.0))
         blank = np.isnan(values)
         labels, kind = np.where(blank, 0.0, values), "as a number"
     else:
-        places = _places(_castable(path, name, table[name]), known)
+        places = _places(_check_castable(path, name, table[name]), known)
         blank = places < 0
         labels = np.asarray(known)[np.maximum(places, 0)]
         kind = "as one of the labels; name all labels with --classes"
@@ -76,7 +76,7 @@ def private_labels(
     return labels, blank
 
 
-def _castable(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _check_castable(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column after checking that its type can be read as numbers or text.
 
     Raises:
@@ -92,10 +92,10 @@ def _numbers(column: pa.ChunkedArray, rule: Number) -> tuple[np.ndarray, int]:
     """Values as float64, NaN where there is none, and how many of these are not just missing."""
     if is_text(column.type):
         texts = column.cast(pa.string()).combine_chunks().dictionary_encode()
-        found = [number_in(text) for text in texts.dictionary.to_pylist()]
-        each = np.array([math.nan if value is None else value for value in found] + [math.nan])
-        missing = np.array([value is not None and math.isnan(value) for value in found] + [True])
-        places = texts.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
+        read = [number_in(text) for text in texts.dictionary.to_pylist()]
+        each = np.array([math.nan if value is None else value for value in read] + [math.nan])
+        missing = np.array([value is not None and math.isnan(value) for value in read] + [True])
+        places = texts.indices.fill_null(len(read)).to_numpy(zero_copy_only=False)
         values, absent = each[places], missing[places]
     else:
         values = column.cast(pa.float64(), safe=False).to_numpy()
@@ -119,7 +119,7 @@ def _places(column: pa.ChunkedArray, known: Sequence[Label]) -> np.ndarray:
             text.strip().lower(),
             *([str(int(value))] if whole and value is not None else []),
         ]
-        return next((at[one] for one in written if one in at), -1)
+        return next((at[spelling] for spelling in written if spelling in at), -1)
 
     texts = column.cast(pa.string()).combine_chunks().dictionary_encode()
     each = np.array([*(place(text) for text in texts.dictionary.to_pylist()), -1])

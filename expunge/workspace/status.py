@@ -11,7 +11,7 @@ __all__ = ["status"]
 
 
 def status(workspace: Path) -> dict[str, Any]:
-    """The status as a document. The hash of a model without noise is for the operator alone."""
+    """The status as a document. The hash of a model without noise is for the operator alrequest."""
     folder = Folder.opened(workspace)
     with folder.reading() as (entries, model):
         counts, requests = entries.counts(), entries.requests()
@@ -23,13 +23,13 @@ def status(workspace: Path) -> dict[str, Any]:
         "records": counts,
         "requests": [
             {
-                "request": one.number,
-                "name": one.name,
-                "state": one.state,
-                "received": one.received,
-                "records": len(one.records),
+                "request": request.number,
+                "name": request.name,
+                "state": request.state,
+                "received": request.received,
+                "records": len(request.records),
             }
-            for one in requests
+            for request in requests
         ],
         "model": {"sha256": model.sha256, "number": model.number, "created": model.created},
         "certificate": None if document is None else _summary(document),

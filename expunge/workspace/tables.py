@@ -59,13 +59,13 @@ def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
         if kind == "csv":
-            names = _checked_header(path, content)
+            names = _read_header(path, content)
             types = dict.fromkeys(names, pa.binary()) if text is None else {}
             types |= dict.fromkeys(text or (), pa.string())
             options = arrow_csv.ConvertOptions(column_types=types)
             reading = arrow_csv.ReadOptions(use_threads=False)
             table = arrow_csv.read_csv(pa.BufferReader(content), reading, convert_options=options)
-            table = _decoded(table) if text is None else table
+            table = _decode(table) if text is None else table
         else:
             # Arrow's threads may outlive a process that exits on bad input, and abort it.
             table = parquet.read_table(
@@ -110,23 +110,24 @@ def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
     """The id column, as text.
 
     Raises:
-        InvalidInput: it is not there, empty somewhere, repeated, or of a type that is no id.
+        InvalidInput: it is not there, empty somewhere, repeated, or of a type that cannot be an id.
     """
     if column not in table.column_names:
-        raise InvalidInput(str(path), f"no column {column!r}; there are {_listed(table)}")
+        raise InvalidInput(str(path), f"no column {column!r}; there are {_list_columns(table)}")
     values = table[column]
     if not (pa.types.is_integer(values.type) or is_text(values.type)):
         raise InvalidInput(str(path), f"ids in {column!r} are {values.type}; use text or integers")
     ids = values.cast(pa.string()).to_pylist()
     seen: set[str] = set()
-    for row, one in enumerate(ids, start=1):
-        if one is None or not one.strip():
+    for row, record in enumerate(ids, start=1):
+        if record is None or not record.strip():
             raise InvalidInput(str(path), f"row {row} has no id")
-        if one != one.strip() or not one.isprintable():
-            raise InvalidInput(str(path), f"id {one!r} begins or ends with blanks, or is no text")
-        if one in seen:
-            raise InvalidInput(str(path), f"id {one!r} is there twice")
-        seen.add(one)
+        if record != record.strip() or not record.isprintable():
+            problem = "begins or ends with blanks, or holds characters that cannot be printed"
+            raise InvalidInput(str(path), f"id {record!r} {problem}")
+        if record in seen:
+            raise InvalidInput(str(path), f"id {record!r} is there twice")
+        seen.add(record)
     return ids
 
 
@@ -144,7 +145,7 @@ def _kind(path: Path) -> str:
 
 
 def number_in(text: str | None) -> float | None:
-    """What a CSV's field says as a number: NaN where it is missing, None where it is none.
+    """The number that a CSV's field holds: NaN where it is missing, None where it is not a number.
 
     >>> number_in("1e3"), number_in(" true"), number_in("NA"), number_in("about 7")
     (1000.0, 1.0, nan, None)
@@ -171,27 +172,27 @@ def refuse_mixed(path: Path, name: str, values: Collection[str | None], remedy: 
     odd = [value for value in values if value and number_in(value) is None]
     numbers = sum(1 for value in values if value and number_in(value) is not None)
     if odd and numbers > len(odd):
-        problem = f"column {name!r}: {odd[0]!r} is no number, and most others are"
+        problem = f"column {name!r}: {odd[0]!r} is not a number, and most others are"
         raise InvalidInput(str(path), f"{problem}: correct it, or {remedy}")
 
 
-def _decoded(table: pa.Table) -> pa.Table:
-    """Bytes as text; those that are no UTF-8 are marked, not refused."""
+def _decode(table: pa.Table) -> pa.Table:
+    """Read bytes as text; those that are not UTF-8 are marked, not refused."""
     for place, field in enumerate(table.schema):
         column = table.column(place)
         try:
             read = column.cast(pa.string())
         except pa.ArrowInvalid:
             marked = [
-                None if one is None else one.decode(errors="replace") for one in column.to_pylist()
+                None if raw is None else raw.decode(errors="replace") for raw in column.to_pylist()
             ]
             read = pa.chunked_array([pa.array(marked, pa.string())])
         table = table.set_column(place, field.name, read)
     return table
 
 
-def _checked_header(path: Path, content: bytes) -> list[str]:
-    """The columns' names, none of them twice: Arrow would keep both."""
+def _read_header(path: Path, content: bytes) -> list[str]:
+    """Read the columns' names, and refuse one that is there twice: Arrow would keep both."""
     first = io.TextIOWrapper(
         io.BytesIO(content), encoding="utf-8-sig", newline="", errors="replace"
     )
@@ -209,11 +210,11 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _listed(table: pa.Table) -> str:
+def _list_columns(table: pa.Table) -> str:
     return ", ".join(repr(name) for name in table.column_names[:20])
 
 
 def _first_line(error: Exception) -> str:
-    """What went wrong, without the row that Arrow quotes: it may be somebody's."""
+    """What went wrong, without the row that Arrow quotes: it may be a private record."""
     line = str(error).splitlines()[0] if str(error) else type(error).__name__
     return re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", line)

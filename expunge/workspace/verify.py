@@ -14,34 +14,34 @@ __all__ = ["verify"]
 
 
 def verify(workspace: Path) -> dict[str, Any]:
-    """Every certificate recomputed from its own history; the current one held against the model.
+    """Recompute every certificate from its own history, and hold the current one against the model.
 
-    Signatures come with the deletion desk: until then this finds accidents, not forgers.
+    Signatures come with the deletion desk: until then this finds accidents, not forgeries.
     """
     folder = Folder.opened(workspace)
-    document = folder.steady(lambda entries, model: _checked(folder, entries, model))
+    document = folder.steady(lambda entries, model: _check(folder, entries, model))
     folder.ledger.close()
     return document
 
 
-def _checked(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
-    found = _file_difference(folder.model_file(model.sha256), model.sha256)
+def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
+    faults = _file_difference(folder.model_file(model.sha256), model.sha256)
     documents, current = entries.certificates(), entries.certificate_of(model)
     for number, document in documents.items():
-        found += _certificate_differences(folder.certificate_file(number), document)
+        faults += _certificate_differences(folder.certificate_file(number), document)
     claim = None
     if current is not None:
         try:
             certificate = parse_certificate(current)
         except InvalidInput as error:
-            found.append(Difference("ledger.sqlite", f"holds no certificate ({error})"))
+            faults.append(Difference("ledger.sqlite", f"does not hold a certificate ({error})"))
         else:
             claim = certificate.claim.model_dump(mode="json")
-            found += _ledger_differences(certificate, model, entries)
+            faults += _ledger_differences(certificate, model, entries)
     return {
-        "valid": not found,
-        "first_difference": found[0].field if found else None,
-        "differences": [difference._asdict() for difference in found],
+        "valid": not faults,
+        "first_difference": faults[0].field if faults else None,
+        "differences": [difference._asdict() for difference in faults],
         "claim": claim,
         "certificates": len(documents),
         "pending": len(entries.requests("pending")),
@@ -57,7 +57,7 @@ def _file_difference(path: Path, sha256: str) -> list[Difference]:
 
 
 def _certificate_differences(path: Path, document: str) -> list[Difference]:
-    """Of the file, which others may hold a copy of, and of what the ledger holds."""
+    """What is wrong with a certificate's file, or differs from what the ledger holds."""
     try:
         text = path.read_text(encoding="utf-8")
         certificate = parse_certificate(text)
@@ -65,7 +65,7 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
     except MissingPackage:
         raise
     except (InvalidInput, OSError, UnicodeDecodeError) as error:
-        return [Difference(str(path), f"is no certificate ({error})")]
+        return [Difference(str(path), f"is not a certificate ({error})")]
     if not problems and certificate.canonical() != document:
         problems = [Difference("certificate", "is not the one in the ledger")]
     if not problems and text != f"{certificate.readable()}\n":
@@ -76,11 +76,11 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
 def _ledger_differences(
     certificate: Certificate, model: Model, entries: Entries
 ) -> list[Difference]:
-    found = [*differences(certificate), *file_differences(certificate, model.sha256)]
+    faults = [*differences(certificate), *file_differences(certificate, model.sha256)]
     gone, honoured = entries.counts()["forgotten"], entries.requests("honoured")
     if certificate.forgotten != gone:
         problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
-        found.append(Difference("forgotten", problem))
+        faults.append(Difference("forgotten", problem))
     if sorted(certificate.requests) != sorted(request.name for request in honoured):
-        found.append(Difference("requests", "are not those that the ledger calls honoured"))
-    return found
+        faults.append(Difference("requests", "are not those that the ledger calls honoured"))
+    return faults

@@ -77,13 +77,13 @@ def test_pairs_agree_with_the_prediction_and_are_a_hundred_times_finer_than_mode
 
 def test_negated_features_run_the_chain_on_the_negative_noise():
     """The linear part of a model's deviation from the noise-free path changes its sign."""
-    from expunge.audit.heads import _mirrored
+    from expunge.audit.heads import _mirror
 
     given = problem(loss=Squared(l2=0.1, radius=100.0), init=Gaussian(0.1))
     path = Heads(given, K).unlearned.mean
     models = [
         sample_ensemble(one, unlearn_steps=(K,), models=4, precision="float64")["unlearned", K]
-        for one in (given, _mirrored(given))
+        for one in (given, _mirror(given))
     ]
     there, back = models[0].weights.flatten(1), -models[1].weights.flatten(1)
     torch.testing.assert_close(there - path, path - back, rtol=1e-6, atol=1e-9)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from expunge.audit import judge, ulira
-from expunge.audit.ulira import leaked, logit_scores, trend
+from expunge.audit.ulira import logit_scores, measure_leak, trend
 
 
 def scores(shift, models=450, records=1, seed=0):
@@ -136,13 +136,13 @@ def membership(gap, seed, models=200):
 
 def test_retained_records_that_leak_more_are_noticed():
     same = {"retrained": membership(0.3, 1), "retrained_again": membership(0.3, 2)}
-    equal = leaked(unlearned=membership(0.3, 0), **same)
+    equal = measure_leak(unlearned=membership(0.3, 0), **same)
     assert "no more" in equal.verdict
     assert equal.interval[0] <= 0 <= equal.interval[1]
-    assert "leak more" in leaked(unlearned=membership(0.6, 0), **same).verdict
-    assert "no more" in leaked(unlearned=membership(0.0, 0), **same).verdict
+    assert "leak more" in measure_leak(unlearned=membership(0.6, 0), **same).verdict
+    assert "no more" in measure_leak(unlearned=membership(0.0, 0), **same).verdict
     apart = same | {"retrained_again": membership(0.9, 2)}
-    assert "cannot conclude" in leaked(unlearned=membership(0.6, 0), **apart).verdict
+    assert "cannot conclude" in measure_leak(unlearned=membership(0.6, 0), **apart).verdict
 
 
 def test_the_leak_is_the_area_under_each_model_s_curve():
@@ -151,7 +151,7 @@ def test_the_leak_is_the_area_under_each_model_s_curve():
     seen, unseen = membership(0.5, 0, models=5)
     truth = np.repeat([1, 0], [30, 40])
     areas = [roc_auc_score(truth, np.concatenate(pair)) for pair in zip(seen, unseen, strict=True)]
-    found = leaked(unlearned=(seen, unseen), retrained=(seen, unseen),
+    found = measure_leak(unlearned=(seen, unseen), retrained=(seen, unseen),
                    retrained_again=(seen, unseen))  # fmt: skip
     assert found.unlearned == pytest.approx(np.mean(areas))
 

@@ -13,7 +13,7 @@ import pytest
 
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.audit import epsilon_lower_bound
-from expunge.audit.lower_bound import _proven
+from expunge.audit.lower_bound import _bound_of
 from expunge.audit.verdict import Controls, judge
 from tests.audit.chance import false_alarm, refuting
 
@@ -23,7 +23,7 @@ FAULT = "a planted fault"
 
 def counted(hits, misses, models=1000, level=0.95):
     """The bound that these counts give."""
-    return _proven((hits, misses), (models, models), delta=DELTA, level=level, method="gaussian")
+    return _bound_of((hits, misses), (models, models), delta=DELTA, level=level, method="gaussian")
 
 
 NOTHING, A_LITTLE, MUCH = counted(500, 500), counted(570, 500), counted(900, 100)

@@ -146,8 +146,8 @@ def test_what_must_be_said_is_asked_for(tmp_path, missing):
 
 def test_what_is_there_is_not_overwritten(tmp_path):
     arguments = tables(tmp_path)
-    assert "is there already" in refused("fit", tmp_path, *arguments)
-    assert "is there already" in refused("fit", tmp_path / "public.csv", *arguments)
+    assert "exists already" in refused("fit", tmp_path, *arguments)
+    assert "exists already" in refused("fit", tmp_path / "public.csv", *arguments)
 
 
 def test_the_library_and_the_command_make_the_same(tmp_path):

@@ -59,7 +59,7 @@ def test_people_read_what_was_certified(workspace):
         (["00004", "nobody"], "'nobody' is unknown"),
         (["00004", "--name", "request 1"], "'request 1' is taken"),
         (["00004", "--name", ""], "the name is empty"),
-        (["\udcff"], "no text"),
+        (["\udcff"], "cannot be printed"),
         (["--ids", "none.txt"], "none.txt"),
         ([], "no request is pending"),
         (["--nonsense"], "--nonsense"),

@@ -101,7 +101,7 @@ def test_hash_and_scores_of_earlier_models_can_be_erased(ledger):
         (["r8"], "'r8' is already forgotten"),
         (["r7"], "'r7' is already in request 2, which is pending"),
         (["R1"], "'R1' is unknown"),
-        (["\udcff"], "holds characters that are no text"),
+        (["\udcff"], "holds characters that cannot be printed"),
         (["r1' OR '1'='1"], "is unknown"),
     ],
 )

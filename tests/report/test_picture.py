@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encoded
+from expunge.report.picture import encode
 
 
 def figure():
@@ -16,8 +16,8 @@ def figure():
     ("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )
 def test_every_format_is_encoded(kind, start):
-    assert encoded(figure(), kind).startswith(start)
+    assert encode(figure(), kind).startswith(start)
 
 
 def test_equal_figures_make_equal_files():
-    assert encoded(figure(), "png") == encoded(figure(), "png")
+    assert encode(figure(), "png") == encode(figure(), "png")

@@ -90,10 +90,10 @@ def test_an_empty_folder_becomes_the_workspace_and_a_full_one_is_left_alone(tmp_
     (tmp_path / "workspace").mkdir()
     workspace = fitted(tmp_path)
     before = files_of(workspace)
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         fitted(tmp_path)
     assert files_of(workspace) == before
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         fit(
             tmp_path / "public.csv",
             tmp_path / "private.csv",
@@ -216,7 +216,7 @@ def test_a_dropped_column_counts_for_nothing(tmp_path):
         ({}, {"colour": ["2026-01-01"] * 120}, {}, r"'colour' is date32.*: .*--encoding"),
         ({}, {}, {"drop": ("nothing",)}, r"drop: no column 'nothing'"),
         ({}, {}, {"drop": ("age", "colour", "member")}, r"no columns beside id and label"),
-        ({}, {}, {"label": "id"}, r"label: 'id' is the id column, too"),
+        ({}, {}, {"label": "id"}, r"label: 'id' is the id column as well"),
         ({}, {}, {"id": "prediction"}, r"id: a column 'prediction' is what predict writes"),
         ({}, {}, {"row_norm": 1e300}, r"row_norm: 1e\+300 must be"),
         ({}, {}, {"label": "nothing"}, r"no column 'nothing'"),
@@ -446,7 +446,7 @@ def test_public_records_need_no_ids(tmp_path):
         (None, "", "public.csv: row 10 has no id"),
         ("90004", None, "private.csv: id '90004' is in the public table as well"),
         (" 00009", None, "private.csv: id ' 00009' begins or ends with blanks"),
-        (None, "9\u2028", "public.csv: id .* is no text"),
+        (None, "9\u2028", "public.csv: id .* cannot be printed"),
     ],
 )
 def test_ids_that_are_none_are_refused_by_name(tmp_path, mine, theirs, complaint):

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from expunge.errors import InvalidInput
-from expunge.workspace.folder import Folder, current
+from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.forget import forget
 from tests.workspace.tables_made import change_ledger, everything_in, files_of, usual
 
@@ -26,7 +26,7 @@ def test_paths_are_as_documented(tmp_path):
 def test_the_current_model_is_the_last(workspace):
     forget(workspace, ["00003"])
     with Folder(workspace).reading() as (entries, model):
-        assert model == current(entries) == entries.models()[-1]
+        assert model == current_model(entries) == entries.models()[-1]
         assert model.number == 2
 
 

@@ -13,7 +13,7 @@ from expunge.workspace.encoding import Encoding, Number
 from expunge.workspace.fit import fit
 from expunge.workspace.forget import forget
 from expunge.workspace.options import Options
-from expunge.workspace.private_values import private_labels, readable
+from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import (
     DECLARED,
@@ -99,7 +99,7 @@ def test_bytes_that_are_no_text_are_one_more_unknown_value(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("age", "about forty", "column 'age': 'about forty' is no number, and most others are"),
+        ("age", "about forty", "column 'age': 'about forty' is not a number, and most others are"),
         ("age", "inf", "column 'age' holds a number of 1e"),
         ("label", None, "row 12 has no label"),
     ],
@@ -115,7 +115,7 @@ def test_one_odd_public_label_among_numbers_is_an_ordinary_error(tmp_path):
 
     mine, theirs = numbered(private_people()), numbered(public_people())
     learned(tmp_path / "usual", mine, theirs)
-    with pytest.raises(InvalidInput, match=r"'x' is no number.*name all labels with --classes"):
+    with pytest.raises(InvalidInput, match=r"'x' is not a number.*name all labels with --classes"):
         learned(tmp_path / "odd", mine, with_one_odd(theirs, "label", "x"))
 
 
@@ -145,7 +145,7 @@ def test_one_odd_target_of_a_regression_is_a_blank_row(tmp_path, odd):
 
 def read(values, kind=None):
     told = []
-    table = readable("t.csv", pa.table({"age": pa.array(values, kind)}), AGE, told.append)
+    table = read_numbers("t.csv", pa.table({"age": pa.array(values, kind)}), AGE, told.append)
     return table["age"].to_pylist(), told
 
 

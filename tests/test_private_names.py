@@ -1,0 +1,113 @@
+"""A name with an underscore belongs to its file: nobody else reads, replaces or imports it."""
+
+import pytest
+
+from tests.private_names import offenders, private_reads
+
+# Both lists may only shrink. A file that stops reaching for a name takes it off here; nothing is
+# added. `python -m tests.private_names` prints them as they are.
+STILL_READ = {
+    "expunge/core/cpu_kernels.py": ["_fill"],
+    "expunge/sampling/lstm_kernels.py": ["_jit"],
+    "expunge/sampling/stacked.py": ["_products"],
+    "expunge/unlearning/files.py": ["_state"],
+    "expunge/unlearning/networks/files.py": ["_known"],
+    "experiments/frontier/exact.py": ["_state"],
+    "benchmarks/evidence.py": ["_Critics"],
+    "benchmarks/recurrent.py": ["_advance", "_products"],
+}
+# Tests of their own file's inner workings, and faults planted there: they go where the same can be
+# shown from outside.
+STILL_READ_BY_TESTS = {
+    "accounting/bounds/test_contraction.py": ["_diameter"],
+    "accounting/bounds/test_pieces.py": ["_grouped"],
+    "accounting/test_nonconvex_quadrature.py": ["_diameter"],
+    "audit/test_heads.py": ["_location_information", "_mirror"],
+    "audit/test_lower_bound.py": ["_limits"],
+    "audit/test_verdict.py": ["_bound_of"],
+    "cli/test_demo.py": ["_digits"],
+    "cli/test_forget.py": ["_prepare"],
+    "core/test_counters.py": ["_loops", "_root_"],
+    "core/test_cpu_kernels.py": ["_loops"],
+    "core/test_cpu_loops.py": ["_box_muller", "_compiled", "_fill", "_moved", "_polynomial"],
+    "divergence/test_discriminator.py": ["_Critics", "_Slope", "_descend", "_singular"],
+    "divergence/test_model_check.py": ["_along", "_heavy"],
+    "divergence/test_projection.py": ["_shrunk_direction"],
+    "experiments/datasets/test_digits.py": ["_smaller"],
+    "experiments/datasets/test_embedders.py": ["_model"],
+    "experiments/test_frontier.py": ["_gradient", "_weights"],
+    "experiments/test_main.py": ["_write"],
+    "ledger/test_ledger.py": ["_connection", "_prepare"],
+    "report/test_sandwich_figure.py": ["_epsilon"],
+    "sampling/test_hopper.py": ["_part"],
+    "sampling/test_kernels.py": ["_reciprocal", "_residuals", "_set_blocks", "_tuned", "_update"],
+    "sampling/test_lstm_kernels.py": ["_tuned"],
+    "sampling/test_plain.py": ["_each_in_a_thread", "_loops", "_products", "_shares"],
+    "sampling/test_recurrent.py": ["_pieces"],
+    "unlearning/networks/test_clipped_gradients.py": ["_summed"],
+    "unlearning/networks/test_files.py": ["_fitted", "_seal"],
+    "unlearning/networks/test_finetune.py": ["_finetuned"],
+    "unlearning/networks/test_fitted.py": ["_fitted"],
+    "unlearning/networks/test_head.py": ["_convex", "_unfilled"],
+    "unlearning/networks/test_saved.py": ["_fitted"],
+    "unlearning/networks/test_unlearner.py": ["_fitted"],
+    "unlearning/test_ensemble.py": ["_Run"],
+    "unlearning/test_estimator.py": ["_outcome"],
+    "unlearning/test_released.py": ["_known"],
+    "unlearning/test_secrecy.py": ["_fitted"],
+    "unlearning/test_solver.py": ["_descend", "_lbfgs", "_newton", "_newton_direction"],
+    "unlearning/test_tolerances.py": ["_lbfgs", "_newton_direction"],
+    "workspace/test_fit.py": ["_encoding", "_label_set", "_row_norm"],
+    "workspace/test_forget.py": ["_prepare"],
+    "workspace/test_verify.py": ["_file_difference"],
+}
+
+
+def test_no_module_reaches_for_the_private_names_of_another():
+    reached = {path: names for path, names in offenders().items() if not path.startswith("tests/")}
+    assert reached == STILL_READ
+
+
+def test_no_further_test_reaches_for_private_names():
+    listed = {f"tests/{path}": names for path, names in STILL_READ_BY_TESTS.items()}
+    reached = {path: names for path, names in offenders().items() if path.startswith("tests/")}
+    assert reached == listed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "model._head",
+        "model._head = 3",
+        "model.fitted._head()",
+        "make()._head",
+        "models[0]._head",
+        "from expunge.cli import _head",
+        "getattr(model, '_head')",
+        "setattr(model, '_head', 3)",
+        "monkeypatch.setattr(module, '_head', 3)",
+        "object.__setattr__(model, '_head', 3)",
+    ],
+)
+def test_every_way_to_reach_for_a_private_name_is_seen(line):
+    assert private_reads(f"x = 1\n{line}\n") == [(2, "_head")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "model.head",
+        "model.__class__",
+        "model.head_",
+        "_",
+        "record._replace(a=1)",
+        "getattr(model, name)",
+        "getattr(model, 'head')",
+        "class A:\n    def f(self, other):\n        self._head = other._head",
+        "class A:\n    def f(self):\n        return self._of_the_base, super()._of_the_base",
+        "class A:\n    _head: int\n\ndef f(a):\n    return a._head",
+        "def _head(): ...\n\nmodule._head",
+    ],
+)
+def test_public_names_and_a_file_s_own_are_no_offence(line):
+    assert private_reads(line) == []
