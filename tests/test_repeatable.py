@@ -35,6 +35,7 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "core/test_cpu_kernels.py": "imports",
     "experiments/test_main.py": "seeded experiments",
     "mutation/judge.py": "runs tests, whose seeds are their names",
+    "store/killed.py": "names of files are drawn, and not compared",
     "sampling/test_engines.py": "workers of seeded ensembles",
     "sampling/test_kernels.py": "seeded, by Triton's interpreter",
     "sampling/test_lstm_kernels.py": "seeded, by Triton's interpreter",
