@@ -6,6 +6,7 @@ has changed, and if so starts again.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from expunge.errors import InvalidInput
 from expunge.store.index import Chunk, File, Index, digest, read_index
 from expunge.store.layout import CERTIFICATE, INDEX, MODEL, PREPARED, SECRET, check_version
 
-__all__ = ["Saved", "check_on_top", "find_index", "read", "read_steadily"]
+__all__ = ["Saved", "check_on_top", "find_index", "prepared", "read", "read_steadily"]
 
 Result = TypeVar("Result")
 
@@ -109,13 +110,24 @@ def find_index(folder: Path, seal: str | None = None) -> Index:
     Raises:
         InvalidInput: there is none.
     """
-    names = [] if seal is None else [path.name for path in (folder / SECRET).glob(PREPARED)]
-    for name in (*names, INDEX):  # a prepared one may become current while we look
-        index = read_index(folder, name)
-        if index is not None and seal in (None, index.seal):
-            return index
+    waiting = prepared(folder, seal)
+    index = read_index(folder)  # last: a prepared one may become current while we look
+    if index is not None and seal in (None, index.seal):
+        return index
+    if waiting is not None:
+        return waiting[1]
     missing = f"no {SECRET}/{INDEX}" if seal is None else f"no generation with the seal {seal}"
     raise InvalidInput(str(folder), f"not a saved model ({missing})")
+
+
+def prepared(folder: Path, seal: str | None) -> tuple[Path, Index] | None:
+    """The index with this seal that waits to become current, and where it lies."""
+    for path in (folder / SECRET).glob(PREPARED):
+        with suppress(InvalidInput):  # a damaged one has no seal
+            index = read_index(folder, path.name)
+            if index is not None and index.seal == seal:
+                return path, index
+    return None
 
 
 def check_on_top(folder: Path, index: Index) -> None:

@@ -29,10 +29,10 @@ from expunge.errors import InvalidInput
 from expunge.store.chunks import NewChunk
 from expunge.store.erasing import finish
 from expunge.store.index import Chunk, File, Index, digest, read_index
-from expunge.store.layout import CERTIFICATE, INDEX, MODEL, PREPARED, SECRET, check_ours
+from expunge.store.layout import CERTIFICATE, INDEX, MODEL, SECRET, check_ours
 from expunge.store.lineage import Lineage
 from expunge.store.lock import alone
-from expunge.store.reading import check_on_top, find_index
+from expunge.store.reading import check_on_top, find_index, prepared
 
 __all__ = ["Generation", "Writer", "settle", "write", "writing"]
 
@@ -150,17 +150,17 @@ class Writer:
         return index.seal
 
     def commit(self, seal: str) -> None:
-        """Make a prepared generation the current one.
+        """Make a prepared generation the current one; it may be so already.
 
         Raises:
-            InvalidInput: no generation with this seal was prepared.
+            InvalidInput: there is no generation with this seal.
         """
-        for path in self.inside.glob(PREPARED):
-            index = read_index(self.folder, path.name)
-            if index is not None and index.seal == seal:
-                os.replace(path, self.inside / INDEX)
-                sync(self.inside)
-        find_index(self.folder, seal)
+        waiting = prepared(self.folder, seal)
+        if waiting is None:
+            find_index(self.folder, seal)
+        else:
+            os.replace(waiting[0], self.inside / INDEX)
+            sync(self.inside)
 
     def _chunks(
         self, chunks: Iterable[Chunk | NewChunk], before: Index | None, token: str

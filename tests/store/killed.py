@@ -46,10 +46,6 @@ def next_one(folder):
     write(folder, following(read(folder)))
 
 
-def all_chunks_new(folder):
-    write(folder, fresh(read(folder).document["requests"] + 1))
-
-
 def by_ledger(folder):
     ledger = folder.parent / LEDGER
     with writing(folder, seal=ledger.read_text()) as writer:
@@ -67,15 +63,12 @@ def prepare(name, scratch):
         return start, first
     write(folder, fresh())
     (start / LEDGER).write_text(read(folder).index.seal)
-    if name == "after a kill":  # committed, but neither published nor swept
+    if name in ("after a kill", "settled"):  # committed, but neither published nor swept
         touches = forked(next_one, copied(start, scratch / "recorded"), record=True)["touches"]
         committed = len(touches) - touches[::-1].index("index.json")
         assert forked(next_one, start, committed + 1) is None
         assert unerased(folder)
-    works = {"settled": settle, "after a kill": next_one, "by ledger": by_ledger}
-    if name == "settled":
-        return prepare("after a kill", scratch / "inner")[0], settle
-    return start, works.get(name, all_chunks_new if name == "all chunks" else next_one)
+    return start, {"settled": settle, "by ledger": by_ledger}.get(name, next_one)
 
 
 def copied(start, target):
@@ -150,11 +143,8 @@ def on_top(folder):
     return model.exists() and not file_differences(stated, digest(model.read_bytes()))
 
 
-def modes(folder):
-    """Modes of everything secret, or on its way to the top."""
-    inside = folder / "secret"
-    files = [*inside.glob("*"), *folder.glob(".*")] if inside.exists() else []
-    return sorted({oct(stat.S_IMODE(path.stat().st_mode)) for path in files})
+def modes(paths):
+    return sorted({oct(stat.S_IMODE(path.stat().st_mode)) for path in paths})
 
 
 def run(name, scratch):
@@ -176,7 +166,8 @@ def outcome(work, place, moment, name):
         "problem": ended and ended["problem"],
         "seen": seen(folder, seal),
         "on_top": on_top(folder),
-        "modes": modes(folder),
+        "secret": modes(folder.glob("secret/*")),
+        "waiting": modes(folder.glob(".*")),
     }
     if folder.exists() and (folder / "secret").exists():
         settle(folder, seal=seal)

@@ -7,7 +7,6 @@ from tests.store.killed import killed
 SCENARIOS = {  # requests honoured by the generation before, None where there is none
     "first": None,
     "second": 0,
-    "all chunks": 0,
     "after a kill": 1,
     "settled": 1,
     "by ledger": 0,
@@ -65,9 +64,9 @@ def test_nothing_of_a_forgotten_row_is_left_by_the_next_writer(outcomes):
             assert entry["traces"] == [entry["after"] < request for request in (1, 2)]
 
 
-def test_at_no_moment_may_others_read_what_is_secret(outcomes):
-    entries, _, _ = outcomes
+def test_at_no_moment_may_others_read_what_is_secret_or_not_current_yet(outcomes):
+    entries, _, new = outcomes
     for entry in entries:
-        # 0o644 is a model on its way to the top, once its generation is current
-        expected = {"0o600"} if entry["seen"] != entry["after"] else {"0o600", "0o644"}
-        assert set(entry["modes"]) <= expected
+        assert set(entry["secret"]) <= {"0o600"}
+        current = entry["seen"] == new
+        assert set(entry["waiting"]) <= ({"0o600", "0o644"} if current else {"0o600"})

@@ -301,6 +301,14 @@ def test_a_ledger_says_which_generation_is_current(folder, tmp_path):
         read(tmp_path / name).check()
 
 
+def test_a_damaged_index_that_waits_blocks_nobody(folder):
+    (folder / f"secret/index-{0:016x}.json").write_bytes(b"damaged")
+    seal = read(folder).index.seal
+    read(folder, seal=seal).check()
+    settle(folder, seal=seal)
+    assert read(folder).index.seal == seal
+
+
 def test_a_seal_that_is_not_there_changes_nothing(folder, tmp_path):
     prepared(folder, tmp_path / "copy")
     before = files_in(tmp_path / "copy")
