@@ -49,13 +49,11 @@ def pack(arrays: Arrays) -> bytes:
     Raises:
         InvalidInput: an array of a kind that the file does not hold; it is named.
     """
-    plain = {}
     for name, value in arrays.items():
         if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
             raise InvalidInput(name, f"arrays of {value.dtype} cannot be saved; real numbers can")
-        native = value.dtype.newbyteorder("=")
-        plain[name] = np.asarray(value, dtype=native, order="C")
-    return save(plain)
+    # `save` would write the memory of a strided array as if it had no strides.
+    return save({name: np.asarray(value, order="C") for name, value in arrays.items()})
 
 
 def unpack(content: bytes) -> dict[str, np.ndarray]:

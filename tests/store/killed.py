@@ -61,7 +61,7 @@ def prepare(name, scratch):
     folder = start / "m"
     if name == "first":
         return start, first
-    write(folder, fresh())
+    write(folder, fresh(1))  # with a certificate on top, which must go before the model does
     (start / LEDGER).write_text(read(folder).index.seal)
     if name in ("after a kill", "settled"):  # committed, but neither published nor swept
         touches = forked(next_one, copied(start, scratch / "recorded"), record=True)["touches"]
@@ -148,7 +148,7 @@ def modes(paths):
 
 
 def run(name, scratch):
-    lineage_after(3)  # its certificates are made once, for every fork
+    lineage_after(4)  # its certificates are made once, for every fork
     start, work = prepare(name, scratch)
     touches = forked(work, copied(start, scratch / "whole"), record=True)["touches"]
     return [
@@ -178,7 +178,7 @@ def outcome(work, place, moment, name):
         "on_top_after": on_top(folder),
         "left": sorted(left),
         "unerased": len(unerased(folder)) if after is not None else 0,
-        "traces": [holds(folder, trace(request)) for request in (1, 2)] if left else [],
+        "traces": [holds(folder, trace(request)) for request in (1, 2, 3)] if left else [],
     }
 
 

@@ -6,10 +6,10 @@ from tests.store.killed import killed
 
 SCENARIOS = {  # requests honoured by the generation before, None where there is none
     "first": None,
-    "second": 0,
-    "after a kill": 1,
-    "settled": 1,
-    "by ledger": 0,
+    "next": 1,
+    "after a kill": 2,
+    "settled": 2,
+    "by ledger": 1,
 }
 
 
@@ -17,7 +17,7 @@ SCENARIOS = {  # requests honoured by the generation before, None where there is
 def outcomes(request, tmp_path_factory):
     entries = killed(request.param, tmp_path_factory.mktemp("killed"))
     old = SCENARIOS[request.param]
-    new = {"first": 0, "settled": 1}.get(request.param, (old or 0) + 1)
+    new = {"first": 0, "settled": 2}.get(request.param, (old or 0) + 1)
     return entries, old, new
 
 
@@ -61,7 +61,7 @@ def test_nothing_of_a_forgotten_row_is_left_by_the_next_writer(outcomes):
     entries, _, _ = outcomes
     for entry in entries:
         if entry["after"] is not None:
-            assert entry["traces"] == [entry["after"] < request for request in (1, 2)]
+            assert entry["traces"] == [entry["after"] < request for request in (1, 2, 3)]
 
 
 def test_at_no_moment_may_others_read_what_is_secret_or_not_current_yet(outcomes):

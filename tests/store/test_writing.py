@@ -165,6 +165,12 @@ def test_a_chunk_that_is_not_there_cannot_be_kept(folder, tmp_path, where):
     assert read(target).document["requests"] == 1
 
 
+def test_a_chunk_cannot_be_kept_as_something_else(folder):
+    first, *others = read(folder).chunks("private")
+    other = first.model_copy(update={"table": "public"})
+    refused(folder, replace(fresh(1), chunks=[other, *others]), r"has no chunk chunk-.* to keep")
+
+
 def test_chunks_that_overlap_are_refused(tmp_path):
     chunks = [NewChunk("private", 0, 8, b""), NewChunk("private", 4, 9, b"")]
     with pytest.raises(InvalidInput, match="overlaps those before it"):
