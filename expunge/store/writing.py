@@ -131,21 +131,22 @@ class Writer:
         _check_certificate(generation)
         _check_may_replace(self.folder, before, generation)
         token = secrets.token_hex(8)
-        certificate = generation.certificate
-        text = None if certificate is None else f"{certificate.readable()}\n".encode()
+        folder, inside, stated = self.folder, self.inside, generation.certificate
+        text = None if stated is None else f"{stated.readable()}\n".encode()
+        document = _document(generation.document)
         parts = {
             "kind": generation.kind,
             "generation": 1 if before is None else before.generation + 1,
             "lineage": generation.lineage,
-            "document": self._secret(f"document-{token}.json", _document(generation.document)),
-            "state": self._secret(f"state-{token}.safetensors", generation.state),
+            "document": _write(inside / f"document-{token}.json", document),
+            "state": _write(inside / f"state-{token}.safetensors", generation.state),
             "chunks": tuple(self._chunks(generation.chunks, before, token)),
-            "model": self._waiting(f".model-{token}.safetensors", generation.model),
-            "certificate": text and self._waiting(f".certificate-{token}.json", text),
+            "model": _write(folder / f".model-{token}.safetensors", generation.model),
+            "certificate": text and _write(folder / f".certificate-{token}.json", text),
         }
         index = validated(Index, parts)
-        self._secret(f"index-{token}.json", index.content())
-        for place in (self.inside, self.folder, self.folder.parent):
+        _write(inside / f"index-{token}.json", index.content())
+        for place in (inside, folder, folder.parent):
             sync(place)
         return index.seal
 
@@ -169,7 +170,7 @@ class Writer:
         for number, chunk in enumerate(chunks):
             if isinstance(chunk, NewChunk):
                 name = f"chunk-{token}-{number}.{chunk.suffix}"
-                file = self._secret(name, chunk.content)
+                file = _write(self.inside / name, chunk.content)
                 rows = {"table": chunk.table, "first": chunk.first, "stop": chunk.stop}
                 yield validated(Chunk, rows | {"file": file})
             elif chunk in kept and (self.inside / chunk.file.name).is_file():
@@ -177,13 +178,11 @@ class Writer:
             else:
                 raise InvalidInput(str(self.folder), f"has no chunk {chunk.file.name} to keep")
 
-    def _secret(self, name: str, content: bytes) -> File:
-        write_whole(self.inside / name, content, private=True)
-        return File.of(name, content)
 
-    def _waiting(self, name: str, content: bytes) -> File:
-        write_whole(self.folder / name, content, private=True)
-        return File.of(name, content)
+def _write(path: Path, content: bytes) -> File:
+    """Write a file that only the owner may read; returns its entry in the index."""
+    write_whole(path, content, private=True)
+    return File.of(path.name, content)
 
 
 def _document(document: Mapping[str, Any]) -> bytes:
@@ -198,7 +197,7 @@ def _document(document: Mapping[str, Any]) -> bytes:
         raise InvalidInput("document", f"cannot be saved as JSON ({error})") from error
     back = json.loads(text)
     for name, value in document.items():
-        if back.get(name) != value:
+        if name not in back or back[name] != value:
             raise InvalidInput(f"document.{name}", "JSON would not bring it back as it is")
     return f"{text}\n".encode()
 
