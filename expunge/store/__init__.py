@@ -10,7 +10,7 @@ from expunge.store.erasing import NotErased, unerased
 from expunge.store.index import Chunk, Index
 from expunge.store.lineage import Lineage
 from expunge.store.lock import Locked
-from expunge.store.reading import Saved, read, read_steadily
+from expunge.store.reading import Saved, read, read_handed_out, read_steadily
 from expunge.store.writing import Generation, settle, write, writing
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "erase_rows",
     "pack",
     "read",
+    "read_handed_out",
     "read_steadily",
     "settle",
     "split",

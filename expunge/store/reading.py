@@ -13,11 +13,20 @@ from typing import Any, TypeVar
 
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.document import parse_json
+from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.store.index import Chunk, File, Index, digest, read_index
 from expunge.store.layout import CERTIFICATE, INDEX, MODEL, PREPARED, SECRET, check_version
 
-__all__ = ["Saved", "check_on_top", "find_index", "prepared", "read", "read_steadily"]
+__all__ = [
+    "Saved",
+    "check_on_top",
+    "find_index",
+    "prepared",
+    "read",
+    "read_handed_out",
+    "read_steadily",
+]
 
 Result = TypeVar("Result")
 
@@ -102,6 +111,40 @@ def read_steadily(
         except (InvalidInput, OSError):
             if find_index(folder, seal) == index:
                 raise
+
+
+def read_handed_out(folder: str | Path) -> tuple[bytes, Certificate | None]:
+    """The model's file and its certificate, for whoever was given these two and nothing secret.
+
+    Raises:
+        InvalidInput: no model, a certificate that does not recompute, or one about another model.
+    """
+    model_path, path = Path(folder) / MODEL, Path(folder) / CERTIFICATE
+    while True:
+        text = _content(path)
+        model = _content(model_path)
+        if _content(path) == text:  # a writer takes it away before the model changes
+            break
+    if model is None:
+        raise InvalidInput(str(folder), f"not a saved model (no {MODEL})")
+    if text is None:
+        return model, None
+    try:
+        certificate = parse_certificate(text.decode())
+    except ValueError as error:
+        raise InvalidInput(str(path), f"not a certificate ({error})") from error
+    for field, problem in differences(certificate):
+        raise InvalidInput(str(path), f"the certificate's {field}: {problem}")
+    if file_differences(certificate, digest(model)):
+        raise InvalidInput(str(model_path), "is not the one that its certificate is about")
+    return model, certificate
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def find_index(folder: Path, seal: str | None = None) -> Index:

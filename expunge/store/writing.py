@@ -43,7 +43,7 @@ class Generation:
 
     Args:
         kind: Which kind of model it is.
-        document: Settings, ids, history: what JSON brings back as it was.
+        document: Settings, ids, history: what JSON brings back, tuples as lists.
         state: The arrays that the next request starts from, as a safetensors file.
         model: The model's file, as it may be handed out.
         certificate: The last one that the lineage has issued.
@@ -197,9 +197,16 @@ def _document(document: Mapping[str, Any]) -> bytes:
         raise InvalidInput("document", f"cannot be saved as JSON ({error})") from error
     back = json.loads(text)
     for name, value in document.items():
-        if name not in back or back[name] != value:
+        if name not in back or back[name] != _with_lists(value):
             raise InvalidInput(f"document.{name}", "JSON would not bring it back as it is")
     return f"{text}\n".encode()
+
+
+def _with_lists(value: Any) -> Any:
+    """The value with every tuple as the list that JSON makes of it."""
+    if isinstance(value, dict):
+        return {key: _with_lists(inner) for key, inner in value.items()}
+    return [_with_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _check_certificate(generation: Generation) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from expunge.errors import InvalidInput
-from expunge.store import Generation, read, read_steadily, write
+from expunge.store import Generation, read, read_handed_out, read_steadily, reading, write
 from expunge.store.reading import find_index
 from tests.store.generations import (
     certificate_after,
@@ -211,3 +211,47 @@ def test_state_may_be_any_bytes_that_its_owner_packed(tmp_path):
     write(folder, Generation(**parts_after(0) | {"state": b"bfloat16, say"}))
     assert read(folder).state() == b"bfloat16, say"
     assert read(folder).chunks("private") == ()
+
+
+@pytest.mark.parametrize("requests", [0, 1])
+def test_whoever_is_given_what_lies_on_top_needs_nothing_else(tmp_path, requests):
+    folder = saved_in(tmp_path / "m", requests)
+    shutil.rmtree(folder / "secret")
+    assert read_handed_out(folder) == (
+        model_after(requests),
+        certificate_after(requests) if requests else None,
+    )
+
+
+def test_whoever_is_given_another_model_or_an_edited_certificate_is_told(tmp_path):
+    folder = saved_in(tmp_path / "m", 1)
+    path = folder / "certificate.json"
+    text = path.read_text()
+    path.write_text(text.replace('"epsilon": 1.39', '"epsilon": 0.39'))
+    assert path.read_text() != text
+    with pytest.raises(InvalidInput, match=r"certificate.json: the certificate's claim\.epsilon"):
+        read_handed_out(folder)
+    path.write_text("no certificate")
+    with pytest.raises(InvalidInput, match=r"certificate.json: not a certificate"):
+        read_handed_out(folder)
+    path.write_text(text)
+    (folder / "model.safetensors").write_bytes(model_after(2))
+    with pytest.raises(InvalidInput, match=r"model.safetensors: is not the one"):
+        read_handed_out(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(InvalidInput, match=r"not a saved model \(no model.safetensors\)"):
+        read_handed_out(folder)
+
+
+def test_a_model_that_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch):
+    folder = saved_in(tmp_path / "m", 1)
+    content, calls = reading._content, []
+
+    def late(path):
+        calls.append(path.name)
+        if len(calls) == 2:  # the certificate is read, the model not yet
+            write(folder, following(read(folder)))
+        return content(path)
+
+    monkeypatch.setattr(reading, "_content", late)
+    assert read_handed_out(folder) == (model_after(2), certificate_after(2))
