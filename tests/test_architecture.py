@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "expunge"
 BELOW_CLI = {
     "accounting", "audit", "core", "divergence", "ledger", "losses", "report", "sampling",
-    "unlearning", "workspace",
+    "store", "unlearning", "workspace",
 }  # fmt: skip
 MAY_IMPORT = {
     "accounting": set(),
@@ -26,8 +26,9 @@ MAY_IMPORT = {
     "report": {"accounting"},
     "sampling": {"core", "losses"},
     "service": BELOW_CLI,
-    "unlearning": {"accounting", "core", "losses", "sampling"},
-    "workspace": {"accounting", "audit", "core", "ledger", "report", "unlearning"},
+    "store": {"accounting", "core"},
+    "unlearning": {"accounting", "core", "losses", "sampling", "store"},
+    "workspace": {"accounting", "audit", "core", "ledger", "report", "store", "unlearning"},
 }
 # What a bare GPU machine does not have; it has torch, numpy, scipy, scikit-learn, matplotlib.
 ABSENT = {
@@ -108,8 +109,9 @@ def test_every_folder_is_a_known_layer_with_a_module():
         assert modules, f"{folder}: an empty folder is a promise"
 
 
-def test_accounting_and_ledger_need_no_torch():
-    code = "import sys; sys.modules['torch'] = None; import expunge.accounting, expunge.ledger"
+def test_accounting_ledger_and_store_need_no_torch():
+    modules = "expunge.accounting, expunge.ledger, expunge.store"
+    code = f"import sys; sys.modules['torch'] = None; import {modules}"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

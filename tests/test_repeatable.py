@@ -34,6 +34,7 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "cli/test_main.py": "imports, help and refusals; bounds, which draw nothing",
     "experiments/test_main.py": "seeded experiments",
     "mutation/judge.py": "runs tests, whose seeds are their names",
+    "store/killed.py": "names of files are drawn, and not compared",
     "sampling/test_engines.py": "workers of seeded ensembles",
     "sampling/test_ray_engine.py": "workers of seeded ensembles",
     "sampling/updates/test_cpu_kernels.py": "imports",

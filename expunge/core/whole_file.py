@@ -5,11 +5,15 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["check_writable", "sync", "write_whole"]
+__all__ = ["check_writable", "share", "sync", "write_whole"]
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename: an interrupted run leaves no half file."""
+def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write beside the target, then rename: an interrupted run leaves no half file.
+
+    Args:
+        private: Only the owner may read it, at every moment.
+    """
     check_writable(path)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -20,13 +24,19 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)  # as any other file; temporary ones are private
+        if not private:
+            share(Path(name))  # temporary files are private
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def share(path: Path) -> None:
+    """Let a file be read by all who may read a file that was just made."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
 
 
 def check_writable(path: Path) -> None:

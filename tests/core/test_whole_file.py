@@ -1,10 +1,11 @@
 """Files appear whole or not at all."""
 
 import os
+import stat
 
 import pytest
 
-from expunge.core.whole_file import sync, write_whole
+from expunge.core.whole_file import share, sync, write_whole
 
 
 def test_a_written_file_is_whole_and_alone(tmp_path):
@@ -13,6 +14,18 @@ def test_a_written_file_is_whole_and_alone(tmp_path):
     write_whole(file, b"second")
     assert file.read_bytes() == b"second"
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(("private", "mode"), [(False, 0o640), (True, 0o600)])
+def test_a_file_is_for_all_whom_the_mask_allows_or_for_its_owner_alone(tmp_path, private, mode):
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "out.json", b"content", private=private)
+        assert stat.S_IMODE((tmp_path / "out.json").stat().st_mode) == mode
+        share(tmp_path / "out.json")
+        assert stat.S_IMODE((tmp_path / "out.json").stat().st_mode) == 0o640
+    finally:
+        os.umask(before)
 
 
 def test_a_failed_write_leaves_no_trace_and_keeps_what_was_there(tmp_path):

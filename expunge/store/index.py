@@ -1,0 +1,159 @@
+"""The index of a generation: every file it consists of, with size and digest, under one seal.
+
+    seal = SHA-256 of the canonical index without its seal (RFC 8785)
+
+The file holds the canonical form and nothing else, so no byte of it can change unnoticed. A chunk
+that a generation did not change keeps its file and its entry.
+"""
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from expunge.accounting.canonical import canonical, sha256
+from expunge.accounting.certificate import SHA256
+from expunge.accounting.document import parse_json, validated
+from expunge.errors import InvalidInput
+from expunge.store.layout import INDEX, NAME, SECRET
+from expunge.store.lineage import Lineage
+
+__all__ = ["FORMAT", "Chunk", "File", "Index", "digest", "parse_index", "read_index"]
+
+FORMAT = 4  # 2 were linear models (estimator.json), 3 networks (unlearner.json)
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal, as `sha256sum` prints it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class File(_Frozen):
+    """A file of the folder, as it was written."""
+
+    name: str = Field(pattern=NAME)
+    size: int = Field(ge=0)
+    sha256: str = Field(pattern=SHA256)
+
+    @classmethod
+    def of(cls, name: str, content: bytes) -> "File":
+        return cls(name=name, size=len(content), sha256=digest(content))
+
+    def read(self, *places: Path) -> bytes:
+        """The content of the first of these paths that is there.
+
+        Raises:
+            InvalidInput: none is, or it is not what was written; the file is named.
+        """
+        for path in places:
+            with suppress(FileNotFoundError):
+                content = path.read_bytes()
+                break
+        else:
+            raise InvalidInput(str(places[-1]), "is missing, and the index names it")
+        if len(content) != self.size:
+            raise InvalidInput(str(path), f"has {len(content)} bytes, the index says {self.size}")
+        if digest(content) != self.sha256:
+            raise InvalidInput(str(path), "was changed: its digest is not the one in the index")
+        return content
+
+
+class Chunk(_Frozen):
+    """The file that holds rows `first` to `stop - 1` of a table."""
+
+    table: str = Field(pattern=r"^[a-z_]+$")
+    first: int = Field(ge=0)
+    stop: int = Field(ge=1)
+    file: File
+
+
+def _in_order(chunks: tuple[Chunk, ...]) -> tuple[Chunk, ...]:
+    """The chunks, once each table's are in the order of their rows and none overlap."""
+    reached: dict[str, int] = {}
+    for chunk in chunks:
+        if not reached.get(chunk.table, 0) <= chunk.first < chunk.stop:
+            raise ValueError(f"{chunk.file.name} holds no rows, or overlaps those before it")
+        reached[chunk.table] = chunk.stop
+    return chunks
+
+
+class Index(_Frozen):
+    """What a generation consists of.
+
+    Args:
+        kind: Which kind of model it is; for the reader, the store does not care.
+        generation: 1 for the first that was written into the folder.
+        document: Settings, ids and history, as JSON.
+        state: Arrays that the next request starts from.
+        chunks: Rows, each table's in order.
+        model, certificate: What may be handed out.
+    """
+
+    format: Literal[4] = FORMAT
+    kind: str
+    generation: int = Field(ge=1)
+    lineage: Lineage
+    document: File
+    state: File
+    chunks: Annotated[tuple[Chunk, ...], AfterValidator(_in_order)]
+    model: File
+    certificate: File | None
+
+    @property
+    def seal(self) -> str:
+        """By which a ledger, or whoever writes it down elsewhere, knows this generation."""
+        return sha256(self.model_dump(mode="json"))
+
+    def content(self) -> bytes:
+        """The index as it lies on disk."""
+        return f"{canonical(self.model_dump(mode='json') | {'seal': self.seal})}\n".encode()
+
+    @property
+    def handed_out(self) -> tuple[File, ...]:
+        """In the order in which they come to lie on top: never a certificate before its model."""
+        return (self.model,) if self.certificate is None else (self.model, self.certificate)
+
+    @property
+    def secret(self) -> tuple[File, ...]:
+        return (self.document, self.state, *(chunk.file for chunk in self.chunks))
+
+
+def parse_index(content: bytes) -> Index:
+    """An index as it was written.
+
+    Raises:
+        InvalidInput: it is none, of another format, or was changed since.
+    """
+    try:
+        document: Any = parse_json(content.decode())
+    except UnicodeDecodeError as error:
+        raise InvalidInput("input", "not valid JSON: no UTF-8") from error
+    if isinstance(document, dict):
+        if document.get("format") != FORMAT:
+            raise InvalidInput("format", f"{document.get('format')!r}, this version reads {FORMAT}")
+        document.pop("seal", None)
+    index = validated(Index, document)
+    if index.content() != content:
+        raise InvalidInput("seal", "does not fit: the index was changed since it was written")
+    return index
+
+
+def read_index(folder: Path, name: str = INDEX) -> Index | None:
+    """The index of a folder's current generation, None where there is none.
+
+    Raises:
+        InvalidInput: it is not as it was written.
+    """
+    path = folder / SECRET / name
+    try:
+        return parse_index(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except InvalidInput as error:
+        raise InvalidInput(str(path), str(error)) from error

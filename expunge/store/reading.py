@@ -1,0 +1,191 @@
+"""Reading a generation: without a lock, without writing, every file held against the index.
+
+A writer may replace the generation while somebody reads it. Every file is checked against one
+index, so what was read belongs together; a reader who finds a file gone looks whether the index
+has changed, and if so starts again.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from expunge.accounting.certificate import Certificate, parse_certificate
+from expunge.accounting.document import parse_json
+from expunge.accounting.verification import differences, file_differences
+from expunge.errors import InvalidInput
+from expunge.store.index import Chunk, File, Index, digest, read_index
+from expunge.store.layout import CERTIFICATE, INDEX, MODEL, PREPARED, SECRET, check_version
+
+__all__ = [
+    "Saved",
+    "check_on_top",
+    "find_index",
+    "prepared",
+    "read",
+    "read_handed_out",
+    "read_steadily",
+]
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A generation on disk; files other than the document are read when they are asked for."""
+
+    folder: Path
+    index: Index
+    document: dict[str, Any]
+
+    def state(self) -> bytes:
+        """The arrays that the next request starts from."""
+        return self._secret(self.index.state)
+
+    def chunks(self, table: str) -> tuple[Chunk, ...]:
+        """Which chunks a table has."""
+        return tuple(chunk for chunk in self.index.chunks if chunk.table == table)
+
+    def rows(self, chunk: Chunk) -> bytes:
+        """The content of one chunk."""
+        return self._secret(chunk.file)
+
+    def model(self) -> bytes:
+        """The model's file."""
+        return self._handed_out(self.index.model, MODEL)
+
+    def certificate(self) -> Certificate | None:
+        """The certificate about the model, where there is one."""
+        file = self.index.certificate
+        if file is None:
+            return None
+        return parse_certificate(self._handed_out(file, CERTIFICATE).decode())
+
+    def check(self) -> tuple[str, ...]:
+        """Read every file, and say which were read.
+
+        Raises:
+            InvalidInput: one is not as it was written; it is named.
+        """
+        for file in self.index.secret:
+            self._secret(file)
+        self.model()
+        on_top = (MODEL,) if self.certificate() is None else (MODEL, CERTIFICATE)
+        return (*on_top, *(f"{SECRET}/{file.name}" for file in self.index.secret))
+
+    def _secret(self, file: File) -> bytes:
+        return file.read(self.folder / SECRET / file.name)
+
+    def _handed_out(self, file: File, name: str) -> bytes:
+        """Still waiting for its place, or on top."""
+        return file.read(self.folder / file.name, self.folder / name)
+
+
+def read(folder: str | Path, *, seal: str | None = None) -> Saved:
+    """The current generation of a folder, or the one with this seal.
+
+    Raises:
+        InvalidInput: there is none, an earlier version wrote it, or it is not as it was written.
+    """
+    return read_steadily(folder, lambda saved: saved, seal=seal)
+
+
+def read_steadily(
+    folder: str | Path, work: Callable[[Saved], Result], *, seal: str | None = None
+) -> Result:
+    """What `work` makes of one generation; it starts again if a writer replaced that meanwhile.
+
+    Raises:
+        InvalidInput: as `read`, and whatever `work` raises.
+    """
+    folder = Path(folder)
+    check_version(folder)
+    while True:
+        index = find_index(folder, seal)
+        try:
+            check_on_top(folder, index)
+            text = index.document.read(folder / SECRET / index.document.name).decode()
+            document: Any = parse_json(text)
+            return work(Saved(folder, index, document))
+        except (InvalidInput, OSError):
+            if find_index(folder, seal) == index:
+                raise
+
+
+def read_handed_out(folder: str | Path) -> tuple[bytes, Certificate | None]:
+    """The model's file and its certificate, for whoever was given these two and nothing secret.
+
+    Raises:
+        InvalidInput: no model, a certificate that does not recompute, or one about another model.
+    """
+    model_path, path = Path(folder) / MODEL, Path(folder) / CERTIFICATE
+    while True:
+        text = _content(path)
+        model = _content(model_path)
+        if _content(path) == text:  # a writer takes it away before the model changes
+            break
+    if model is None:
+        raise InvalidInput(str(folder), f"not a saved model (no {MODEL})")
+    if text is None:
+        return model, None
+    try:
+        certificate = parse_certificate(text.decode())
+    except ValueError as error:
+        raise InvalidInput(str(path), f"not a certificate ({error})") from error
+    for field, problem in differences(certificate):
+        raise InvalidInput(str(path), f"the certificate's {field}: {problem}")
+    if file_differences(certificate, digest(model)):
+        raise InvalidInput(str(model_path), "is not the one that its certificate is about")
+    return model, certificate
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def find_index(folder: Path, seal: str | None = None) -> Index:
+    """The current index, or the one with this seal, which may wait to become current.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    waiting = prepared(folder, seal)
+    index = read_index(folder)  # last: a prepared one may become current while we look
+    if index is not None and seal in (None, index.seal):
+        return index
+    if waiting is not None:
+        return waiting[1]
+    missing = f"no {SECRET}/{INDEX}" if seal is None else f"no generation with the seal {seal}"
+    raise InvalidInput(str(folder), f"not a saved model ({missing})")
+
+
+def prepared(folder: Path, seal: str | None) -> tuple[Path, Index] | None:
+    """The index with this seal that waits to become current, and where it lies."""
+    for path in (folder / SECRET).glob(PREPARED):
+        with suppress(InvalidInput):  # a damaged one has no seal
+            index = read_index(folder, path.name)
+            if index is not None and index.seal == seal:
+                return path, index
+    return None
+
+
+def check_on_top(folder: Path, index: Index) -> None:
+    """Check that the model and the certificate on top are the generation's; they may be missing.
+
+    Raises:
+        InvalidInput: one belongs to another generation.
+    """
+    if (folder / index.model.name).exists():
+        return  # what waits for its place will replace them
+    stated = {MODEL: index.model, CERTIFICATE: index.certificate}
+    for name, file in stated.items():
+        path = folder / name
+        if path.exists() and (file is None or digest(path.read_bytes()) != file.sha256):
+            raise InvalidInput(
+                str(path),
+                f"is of another state: put back {SECRET}/ of the same save, or delete it",
+            )
