@@ -18,13 +18,13 @@ from torch import Tensor
 from experiments.audit_power.settings import Settings
 from experiments.parts import Parts
 from experiments.progress import shown
+from expunge.audit.laws import descent_control, laws_of, worst_descent
 from expunge.audit.lower_bound import epsilon_lower_bound
 from expunge.audit.sandwich import Control
 from expunge.sampling.chain import Regime
 from expunge.unlearning.linear.estimator import CertifiedClassifier
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.residual import Residual
-from expunge.workspace.audit import descent_control, laws_of, worst_descent
 
 __all__ = ["run"]
 

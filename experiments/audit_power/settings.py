@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from expunge.workspace.audit import MODELS
+from expunge.audit.laws import MODELS
 
 __all__ = ["SCALES", "Settings"]
 

@@ -48,7 +48,8 @@ from expunge.unlearning.networks.comparison import correct
 from expunge.unlearning.networks.finetune import HeadFinetune
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.langevin import NetworkLangevin
-from expunge.unlearning.networks.network_job import NetworkJob, NetworkStrategy
+from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training, training_cost
 from expunge.unlearning.outcome import Outcome

@@ -23,6 +23,7 @@ from expunge.accounting.prices import (
     noise_first_price,
     release_noise,
     residual_price,
+    retrain_price,
 )
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta
@@ -126,8 +127,8 @@ def _priced_strategies(setting: Setting, target: EpsilonDelta, figures: Figures)
     noise_first = noise_first_price(setting, target, unlearn_steps=most if steps is None else steps)
     noise_std = release_noise(setting, target)
     residual = residual_price(target, release_noise_std=noise_std, observer=observer)
-    rows = (langevin, noise_first, residual)
-    return list_prices(rows, retraining=setting.learn_steps, observer=observer)
+    retrain = retrain_price(setting.learn_steps, observer)
+    return list_prices((langevin, noise_first, residual, retrain))
 
 
 def _figures(

@@ -39,6 +39,7 @@ __all__ = [
     "noise_first_price",
     "release_noise",
     "residual_price",
+    "retrain_price",
 ]
 
 WARM_PASSES = 16  # over the records, typical of a warm-started solve after deleting up to 10 %
@@ -60,38 +61,43 @@ class Price:
     """
 
     name: str
-    steps: int | None
-    cost_of_retraining: float | None
-    epsilon: float | None
-    sigma: float | None
-    release_noise_std: float | None
-    guarantee: str
+    steps: float | None = None
+    cost_of_retraining: float | None = None
+    epsilon: float | None = None
+    sigma: float | None = None
+    release_noise_std: float | None = None
+    guarantee: str = "shift"
     excluded: str | None = None
 
 
-def list_prices(rows: Iterable[Price], *, retraining: int, observer: Observer) -> list[Price]:
-    """The rows and `retrain`, costs as shares of it; what can be taken first, the cheapest on top.
+def list_prices(rows: Iterable[Price]) -> list[Price]:
+    """The rows with costs as shares of `retrain`'s, which is among them.
 
-    Args:
-        rows: Strategies other than `retrain`; their `cost_of_retraining` is filled in here.
-        retraining: What retraining costs, in passes over the records.
+    What can be taken comes first, the cheapest on top.
     """
+    rows = list(rows)
+    (retraining,) = (row.steps for row in rows if row.name == "retrain")
+    listed = [
+        replace(row, cost_of_retraining=row.steps / retraining)
+        if row.steps is not None and retraining is not None
+        else row
+        for row in rows
+    ]
+    return sorted(listed, key=lambda price: (price.excluded is not None, price.steps or 0))
+
+
+def retrain_price(passes: float, observer: Observer) -> Price:
+    """The price of training anew: exact, and of no use against whoever holds the old model."""
     exposed = exposed_to(observer)
-    retrain = Price(
+    return Price(
         name="retrain",
-        steps=retraining,
-        cost_of_retraining=None,
+        steps=passes,
         epsilon=0.0 if exposed is None else None,
         sigma=0.0,
         release_noise_std=0.0,
         guarantee="exact",
         excluded=exposed,
     )
-    listed = [
-        replace(row, cost_of_retraining=None if row.steps is None else row.steps / retraining)
-        for row in (*rows, retrain)
-    ]
-    return sorted(listed, key=lambda price: (price.excluded is not None, price.steps or 0))
 
 
 def exposed_to(observer: Observer) -> str | None:
@@ -119,7 +125,6 @@ def langevin_price(
     return Price(
         name="langevin",
         steps=unlearn_steps,
-        cost_of_retraining=None,
         epsilon=epsilon,
         sigma=sigma,
         release_noise_std=noise,
@@ -145,7 +150,6 @@ def noise_first_price(setting: Setting, target: EpsilonDelta, *, unlearn_steps: 
     return Price(
         name="noise_first",
         steps=steps,
-        cost_of_retraining=None,
         epsilon=epsilon,
         sigma=sigma,
         release_noise_std=noise,
@@ -168,7 +172,6 @@ def residual_price(
     return Price(
         name="residual",
         steps=WARM_PASSES,
-        cost_of_retraining=None,
         epsilon=target.level if excluded is None else None,
         sigma=None,
         release_noise_std=release_noise_std,

@@ -32,10 +32,10 @@ def demo(
     The exit status is 1 if the attack contradicts the certificate, as for `expunge audit`.
     """
     from expunge.accounting.trade_offs import trade_offs
+    from expunge.audit.laws import audit_fitted
     from expunge.report.page import page
     from expunge.unlearning.linear.estimator import CertifiedClassifier
     from expunge.unlearning.linear.langevin import setting_of
-    from expunge.workspace.audit import audited
     from expunge.workspace.evaluation import evaluation
 
     output.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def demo(
     )
     with stages("demo") as progress:
         progress(f"audit: {AUDITED} models of each law")
-        audit = audited(model, models=AUDITED)
+        audit = audit_fitted(model.fitted_, models=AUDITED)
     strategies = [vars(price) for price in plan]
     issued = certificate.model_dump(mode="json")
     files = {"certificate": output / "certificate.json", "report": output / "report.html"}

@@ -9,6 +9,7 @@ import typer
 from expunge.cli.output import print_json
 from expunge.cli.stages import stages
 from expunge.cli.status import show
+from expunge.unlearning.strategy import strategy_names
 
 __all__ = ["fit"]
 
@@ -29,7 +30,7 @@ def fit(
         ),
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="auto, residual, langevin, noise_first or retrain.")
+        str, typer.Option(help=f"auto, {', '.join(strategy_names('linear'))}.")
     ] = "auto",
     observer: Annotated[
         Literal["final", "all"],

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from expunge.accounting.canonical import canonical, sha256
-from expunge.accounting.certificate import SHA256
 from expunge.accounting.document import parse_json, validated
+from expunge.accounting.stated import SHA256
 from expunge.errors import InvalidInput
 from expunge.store.layout import INDEX, NAME, SECRET
 from expunge.store.lineage import Lineage

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from expunge.accounting.certificate import SHA256, Certificate
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.stated import SHA256
 from expunge.errors import InvalidInput
 
 __all__ = ["Lineage"]

@@ -15,6 +15,7 @@ from expunge.accounting.prices import (
     noise_first_price,
     release_noise,
     residual_price,
+    retrain_price,
 )
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta
@@ -39,7 +40,7 @@ def listed(
         residual_price(TARGET, release_noise_std=noise_std, observer=setting.observer),
     ]
     whole = setting.learn_steps if retraining is None else retraining
-    return list_prices(rows, retraining=whole, observer=setting.observer)
+    return list_prices([*rows, retrain_price(whole, setting.observer)])
 
 
 def strategies(setting: Setting = SETTING, steps: int = 10) -> dict[str, Price]:

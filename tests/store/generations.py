@@ -6,7 +6,8 @@ import hashlib
 import numpy as np
 
 from expunge.accounting import Assumptions, History, Phase
-from expunge.accounting.certificate import Stated, issue
+from expunge.accounting.issue import issue
+from expunge.accounting.stated import Stated
 from expunge.store import Generation, Lineage, erase_rows, pack, split, unpack, write
 
 FIT, OTHER_FIT = "ab" * 16, "cd" * 16

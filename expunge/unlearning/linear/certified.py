@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
-from expunge.accounting.prices import EXPOSED, Price
+from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import integer
@@ -28,28 +28,21 @@ from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
-from expunge.unlearning.linear.choice import Strategy, cheapest, prices
-from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.parameters import check_parameters, row_bound
-from expunge.unlearning.linear.placebo import placebo
-from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.linear.tolerances import attainable, least_tolerance
+from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.requests import honour
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.strategy import Strategy, strategy_of
 
-__all__ = ["STRATEGIES", "Certified", "unchanged_on_failure"]
-
-STRATEGIES: dict[str, Strategy] = {
-    s.name: s for s in (Residual(), Langevin(), NoiseFirst(), Retrain())
-}
-
+__all__ = ["Certified", "unchanged_on_failure"]
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -82,7 +75,7 @@ class Certified(BaseEstimator):
         self,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        strategy: str | Strategy = "auto",
+        strategy: str | Strategy[LinearJob] = "auto",
         observer: Literal["final", "all"] = "final",
         l2: float = 1e-2,
         row_norm: float | Literal["public"] = 1.0,
@@ -166,7 +159,7 @@ class Certified(BaseEstimator):
         fitted = self.fitted_
         job = fitted.job.without(fitted.job.roster.rows_of(ids))
         fitted.check_unchanged()
-        return replace(fitted.head, theta=placebo(fitted.strategy, job, fitted.outcome).theta)
+        return replace(fitted.head, theta=fitted.strategy.placebo(job, fitted.outcome).theta)
 
     def release(self) -> Released:
         """A plain predictor: weights, labels, row bound and certificate; no record, no secret."""
@@ -314,21 +307,13 @@ class Certified(BaseEstimator):
             job, start=found, center=found.clone() if self.reference == "center" else None
         )
 
-    def _choose(self, job: LinearJob) -> Strategy:
+    def _choose(self, job: LinearJob) -> Strategy[LinearJob]:
         """The named strategy, or for `auto` the cheapest that is sound for the observer."""
-        chosen = self.strategy
-        if chosen == "auto":
+        if self.strategy == "auto":
             return cheapest(job, max(1, job.roster.private // 10))
-        if isinstance(chosen, str):
-            if chosen not in STRATEGIES:
-                names = ", ".join(["auto", *STRATEGIES])
-                raise ValueError(f"strategy: {chosen!r} is not one of {names}")
-            chosen = attainable(STRATEGIES[chosen], job)
-        if not isinstance(chosen, Strategy):
-            raise ValueError(f"strategy: {chosen!r} is neither a name nor a strategy's record")
-        if self.observer == "all" and not isinstance(chosen, Langevin):
-            raise ValueError(f"strategy: {chosen.name} is for observer 'final': {EXPOSED}")
-        return chosen
+        chosen = strategy_of("linear", self.strategy, also=["auto"])
+        check_observer(chosen, job.observer)
+        return attainable(chosen, job) if isinstance(self.strategy, str) else chosen
 
     def _origin_of_labels(self, public: int) -> Origin:
         if getattr(self, "classes", None) is not None:

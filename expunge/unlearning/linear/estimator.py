@@ -21,7 +21,8 @@ from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.ids import frame_index
 from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
-from expunge.unlearning.linear.choice import Strategy
+from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.strategy import Strategy
 
 __all__ = ["CertifiedClassifier", "CertifiedRegressor"]
 
@@ -55,7 +56,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         self,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        strategy: str | Strategy = "auto",
+        strategy: str | Strategy[LinearJob] = "auto",
         observer: Literal["final", "all"] = "final",
         l2: float = 1e-2,
         row_norm: float | Literal["public"] = 1.0,
@@ -154,7 +155,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         self,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        strategy: str | Strategy = "auto",
+        strategy: str | Strategy[LinearJob] = "auto",
         observer: Literal["final", "all"] = "final",
         l2: float = 1e-2,
         row_norm: float | Literal["public"] = 1.0,

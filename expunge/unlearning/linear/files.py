@@ -30,10 +30,7 @@ from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.losses import Declared
 from expunge.unlearning.ids import id_rows
-from expunge.unlearning.linear.certified import STRATEGIES
-from expunge.unlearning.linear.choice import Strategy
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
@@ -41,7 +38,7 @@ from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
-from expunge.unlearning.schemes import SCHEMES
+from expunge.unlearning.settings import describe, rebuild
 
 __all__ = ["load", "save"]
 
@@ -128,7 +125,7 @@ def _secret(fitted: LinearFitted) -> dict[str, Tensor]:
 def _document(estimator: Estimator) -> dict[str, Any]:
     parameters = estimator.get_params(deep=False)
     parameters.pop("loss", None)
-    parameters["strategy"] = _described(parameters["strategy"])
+    parameters["strategy"] = describe(parameters["strategy"], "strategy")
     if parameters.get("classes") is not None:
         parameters["classes"] = np.asarray(parameters["classes"]).tolist()
     names = getattr(estimator, "feature_names_in_", None)
@@ -151,7 +148,7 @@ def _document(estimator: Estimator) -> dict[str, Any]:
             "labels": fitted.labels,
         },
         "head": fitted.head.document(),
-        "chosen": _described(fitted.strategy),
+        "chosen": describe(fitted.strategy, "strategy"),
         "features": job.features.shape[1] - 1,
         "feature_names": None if names is None else names.tolist(),
         "public": job.roster.public,
@@ -172,9 +169,7 @@ def _document(estimator: Estimator) -> dict[str, Any]:
 
 def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes) -> Estimator:
     stated = document["fitted"]
-    parameters = document["parameters"] | {
-        "strategy": _strategy(document["parameters"]["strategy"])
-    }
+    parameters = document["parameters"] | {"strategy": rebuild(document["parameters"]["strategy"])}
     estimator: Any = KINDS[document["kind"]](**parameters)
     estimator.n_features_in_ = document["features"]
     if document["feature_names"] is not None:
@@ -202,7 +197,7 @@ def _restored(document: dict[str, Any], secret: dict[str, Tensor], model: bytes)
     fitted = LinearFitted(
         job=job,
         rows=RowStore((job.features, job.targets), erasures=roster.request),
-        strategy=_strategy(document["chosen"]),
+        strategy=rebuild(document["chosen"]),
         outcome=outcome,
         classes=head.classes,
         released=stated["released"],
@@ -238,25 +233,6 @@ def _outcome(document: dict[str, Any], secret: dict[str, Tensor], theta: Tensor)
         noise_free=document["noise_free"],
         secret=known,
     )
-
-
-def _described(strategy: str | Strategy) -> Any:
-    if isinstance(strategy, str):
-        return strategy
-    described = {"name": strategy.name, **asdict(strategy)}
-    if isinstance(strategy, Langevin):
-        described["scheme"] = {"kind": type(strategy.scheme).__name__, **described["scheme"]}
-    return described
-
-
-def _strategy(described: Any) -> Any:
-    if isinstance(described, str):
-        return described
-    settings = {key: value for key, value in described.items() if key != "name"}
-    if "scheme" in settings:
-        scheme = dict(settings["scheme"])
-        settings["scheme"] = SCHEMES[scheme.pop("kind")](**scheme)
-    return replace(STRATEGIES[described["name"]], **settings)
 
 
 def _account(outcome: Outcome) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ and targets only, never of the records' content.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -21,14 +22,15 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
+from expunge.accounting.prices import Price, langevin_price, noise_first_price
 from expunge.accounting.search import first_where
 from expunge.accounting.setting import Setting
-from expunge.accounting.target import EpsilonDelta
+from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import NORMAL_ERROR, normal_source
-from expunge.errors import NoCertificate
+from expunge.errors import NoCertificate, Refused
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.linear.linear_job import LinearJob
@@ -69,6 +71,7 @@ class Langevin:
     scheme: Scheme = field(default_factory=FullBatch)
     requests: int = 20
     name = "langevin"
+    observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
 
     def __post_init__(self) -> None:
         check_fields(
@@ -94,6 +97,45 @@ class Langevin:
         extra = 1 if job.counts_every_model else run.steps_needed(job, sigma, most)
         theta, phases = run.noisy(job, before.theta, extra, sigma)
         return run.checked(job, theta, phases, before)
+
+    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The request's own steps and noise, from `job.beginning`."""
+        return _from_the_beginning(self, job, before)
+
+    def price(self, job: LinearJob, forget: int) -> Price:
+        """The least noise for a tenth of the learning steps, or for one where every model counts.
+
+        Raises:
+            ValueError: squared losses may lack the ball that this needs.
+        """
+        setting = setting_of(job, self.learn_steps, forget)
+        # Where every model counts, noise was spent at learning; one step turns the page.
+        steps = 1 if job.counts_every_model else max(1, self.learn_steps // 10)
+        try:
+            sigma = self._least_sigma(job, setting, 0 if job.counts_every_model else steps)
+        except Refused:
+            return langevin_price(setting, sigma=None, unlearn_steps=steps, epsilon=None, met=False)
+        level = job.target.level
+        return langevin_price(setting, sigma=sigma, unlearn_steps=steps, epsilon=level, met=True)
+
+    def price_without_public(self, job: LinearJob, forget: int) -> Price | None:
+        """What it would cost if there were no public records: for comparison only.
+
+        None where there is nothing to compare.
+        """
+        setting = setting_of(job, self.learn_steps, forget)
+        if not setting.public or setting.forget >= setting.private:
+            return None
+        alone = replace(setting, public=0)
+        sigma = smallest_sigma(alone, job.target, unlearn_steps=0)
+        price = langevin_price(alone, sigma=sigma, unlearn_steps=1, epsilon=None, met=True)
+        why = "for comparison: the noise that public records save"
+        return replace(price, name="langevin without public data", excluded=why)
+
+    def _least_sigma(self, job: LinearJob, setting: Setting, unlearn_steps: int) -> float:
+        if job.adaptive_requests:
+            return sigma_for_requests(setting, job.target, requests=self.requests)
+        return smallest_sigma(setting, job.target, unlearn_steps=unlearn_steps)
 
     def chosen_sigma(self, job: LinearJob) -> float:
         if self.sigma is not None:
@@ -124,6 +166,7 @@ class NoiseFirst:
     learn_steps: int = 500
     unlearn_steps: int = 50
     name = "noise_first"
+    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(self, learn_steps=count(1), unlearn_steps=count(1))
@@ -148,6 +191,15 @@ class NoiseFirst:
             theta, phase = run.clean(job, theta, self.unlearn_steps - 1, run.done + 1)
             phases.append(phase)
         return run.checked(job, theta, phases, before)
+
+    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The request's own steps and noise, from `job.beginning`."""
+        return _from_the_beginning(self, job, before)
+
+    def price(self, job: LinearJob, forget: int) -> Price:
+        setting = setting_of(job, self.learn_steps, forget)
+        price = noise_first_price(setting, job.target, unlearn_steps=self.unlearn_steps)
+        return replace(price, excluded=UNCOUNTED) if job.adaptive_requests else price
 
 
 @dataclass(frozen=True)
@@ -348,6 +400,13 @@ def setting_of(job: LinearJob, learn_steps: int, forget: int) -> Setting:
         learn_steps=learn_steps,
         observer=job.observer,
     )
+
+
+def _from_the_beginning(
+    strategy: Langevin | NoiseFirst, job: LinearJob, before: Outcome
+) -> Outcome:
+    """The request run from a point that saw no private record; `before` gives its history alone."""
+    return strategy.forget(job, replace(before, state={"theta": job.beginning}, secret=salted()))
 
 
 def _finite(stacked: Tensor) -> Tensor:

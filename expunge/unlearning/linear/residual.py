@@ -11,6 +11,7 @@ forgotten records: they only choose a point of that ball, and the draw is fresh.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,14 +20,17 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
+from expunge.accounting.prices import Price, residual_price
+from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, positive
 from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
+from expunge.unlearning.linear.budget import warm_passes, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.solver import solve
-from expunge.unlearning.linear.tolerances import check_tolerance, solution_norm
+from expunge.unlearning.linear.tolerances import attainable, check_tolerance, solution_norm
 from expunge.unlearning.model_file import salted
 from expunge.unlearning.outcome import Outcome
 
@@ -47,6 +51,7 @@ class Residual:
 
     tolerance: float = 1e-9
     name = "residual"
+    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(self, tolerance=positive)
@@ -98,6 +103,15 @@ class Residual:
             ),
             secret=_secret(objective, theta, gram),
         )
+
+    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The solver from `job.beginning`, stopped when a warm start's nominal budget is spent."""
+        theta = within_budget(job, tolerance=self.tolerance / 2, passes=warm_passes(job))
+        return Outcome({"theta": theta}, None, None, noise_free=True, secret=salted())
+
+    def price(self, job: LinearJob, forget: int) -> Price:
+        noise_std, _ = attainable(self, job).noise(job)
+        return residual_price(job.target, release_noise_std=noise_std, observer=job.observer)
 
     def distance(self, job: LinearJob) -> float:
         """2 (tol + u)/m: between two runs of the same rule. Public constants only."""

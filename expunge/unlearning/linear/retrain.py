@@ -5,9 +5,12 @@ preconditioner computed from the retained rows. Protects nobody from an observer
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
+from expunge.accounting.prices import COLD_PASSES, Price, retrain_price
+from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, positive
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
@@ -28,6 +31,7 @@ class Retrain:
 
     tolerance: float = 1e-9
     name = "retrain"
+    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(self, tolerance=positive)
@@ -55,3 +59,10 @@ class Retrain:
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         return self.fit(job)
+
+    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
+        """Retraining carries nothing over, so it is its own placebo."""
+        return self.fit(job)
+
+    def price(self, job: LinearJob, forget: int) -> Price:
+        return retrain_price(COLD_PASSES, job.observer)

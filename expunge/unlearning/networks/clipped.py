@@ -18,12 +18,14 @@ over, and no certificate of this kind has been seen to beat it.
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from torch import Tensor
 
 from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History
+from expunge.accounting.prices import Price
 from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import (
@@ -43,6 +45,7 @@ from expunge.unlearning.model_file import salted
 from expunge.unlearning.networks.clipped_gradients import clipped_mean
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import NetworkStrategy, foreseen_price, passes
 from expunge.unlearning.networks.noisy_descent import (
     Around,
     Descent,
@@ -54,13 +57,13 @@ from expunge.unlearning.networks.training import Training, trained, training_cos
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 
-__all__ = ["BASELINES", "Clipped"]
+__all__ = ["GRADIENT_CLIPPING", "HYBRID", "MODEL_CLIPPING", "Clipped"]
 
 SMALLEST_SIGMA, LARGEST_SIGMA = 1e-12, 1e12
 
 
 @dataclass(frozen=True)
-class Clipped:
+class Clipped(NetworkStrategy):
     """The strategy `clipped`: clip the trained model, then take noisy steps with clipped gradients.
 
     Args:
@@ -87,6 +90,7 @@ class Clipped:
     scheme: Scheme = field(default_factory=FullBatch)
     finetune: Training | None = None
     name = "clipped"
+    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(
@@ -105,10 +109,6 @@ class Clipped:
         if self.project and self.unlearn_steps < 2:
             raise ValueError("unlearn_steps: the contraction begins after the first of two steps")
         self._descent()
-
-    @property
-    def observers(self) -> tuple[Observer, ...]:
-        return ("final",)
 
     def fit(self, job: NetworkJob) -> Outcome:
         """Clean training from the start; noise enters with the first request."""
@@ -158,6 +158,10 @@ class Clipped:
         rows = self.unlearn_steps * job.roster.retained * share
         after = 0.0 if self.finetune is None else training_cost(job, self.finetune)
         return rows * training_flops(job.module, job.inputs) + after
+
+    def price(self, job: NetworkJob, forget: int) -> Price:
+        bare = Price(self.name, steps=passes(job, self.cost(job)))
+        return foreseen_price(bare, self.foreseen(job, forget), job.target.level)
 
     def foreseen(self, job: NetworkJob, forget: int) -> Account:
         """What the certificate of a request would say; the same however many are forgotten."""
@@ -235,8 +239,6 @@ class Clipped:
         )
 
 
-BASELINES = {
-    "gradient clipping": Clipped(),
-    "model clipping": Clipped(project=True),
-    "hybrid": Clipped(project=True, weight_decay=0.1),
-}
+GRADIENT_CLIPPING = Clipped()
+MODEL_CLIPPING = Clipped(project=True)
+HYBRID = Clipped(project=True, weight_decay=0.1)

@@ -7,16 +7,19 @@ anyone who has both can test whether a record was there. Those of forgotten reco
 """
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from expunge.unlearning.networks.inputs import Inputs, tensors_in
+from expunge.unlearning.networks.network_job import NetworkLoss
 
-__all__ = ["SIZE", "commitments", "form_of", "tensor_sha256"]
+__all__ = ["SIZE", "commitments", "describe_loss", "form_of", "tensor_sha256"]
 
 SIZE = 16
+PLAIN = (bool, int, float, str, type(None))
 
 
 def commitments(inputs: Inputs, targets: Tensor, keep: Tensor, key: bytes) -> Tensor:
@@ -48,3 +51,12 @@ def _row_bytes(part: Tensor) -> np.ndarray:
     """The bytes of each row: (rows, bytes of one)."""
     rows = part.contiguous().reshape(len(part), part[0].numel())
     return rows.view(torch.uint8).numpy()
+
+
+def describe_loss(loss: NetworkLoss) -> dict[str, Any]:
+    """Describe a loss by its name, its plain options and a hash of every tensor."""
+    if not isinstance(loss, nn.Module):
+        return {"name": getattr(loss, "__name__", type(loss).__name__)}
+    options = {n: v for n, v in vars(loss).items() if type(v) in PLAIN and not n.startswith("_")}
+    tensors = {name: tensor_sha256(value) for name, value in loss.named_buffers()}
+    return {"name": type(loss).__name__, **options, **tensors, "training": None}

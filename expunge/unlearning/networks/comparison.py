@@ -17,7 +17,8 @@ from torch import Tensor
 from expunge.errors import InvalidInput
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.inputs import Inputs
-from expunge.unlearning.networks.network_job import NetworkJob, NetworkStrategy
+from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import with_state
 from expunge.unlearning.outcome import Outcome

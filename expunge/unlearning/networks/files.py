@@ -49,9 +49,9 @@ from expunge.accounting.verification import differences, file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput
 from expunge.unlearning.networks import saved
-from expunge.unlearning.networks.described import rebuilt
 from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.weights import network_bytes
+from expunge.unlearning.settings import rebuild
 
 try:
     import fcntl
@@ -180,7 +180,7 @@ def _read(
 def settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """What `TorchUnlearner` was made with, but for the model and its loss."""
     settings = dict(document["settings"])
-    return settings | {name: rebuilt(settings[name]) for name in ("strategy", "retraining")}
+    return settings | {name: rebuild(settings[name]) for name in ("strategy", "retraining")}
 
 
 def resumed(

@@ -7,11 +7,14 @@ which is kept as separate state.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
+from expunge.accounting.prices import Price
 from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, instance
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.training import Training, trained, training_cost
 from expunge.unlearning.outcome import Outcome
 
@@ -19,7 +22,7 @@ __all__ = ["HeadFinetune"]
 
 
 @dataclass(frozen=True)
-class HeadFinetune:
+class HeadFinetune(NetworkStrategy):
     """The strategy `head+finetune`: a certified head, then clean training of the whole network.
 
     Args:
@@ -30,6 +33,8 @@ class HeadFinetune:
     training: Training = field(default_factory=Training)
     head: Head = field(default_factory=Head)
     name = "head+finetune"
+    keeps_backbone = True
+    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(
@@ -37,10 +42,6 @@ class HeadFinetune:
             training=instance(Training, "a Training record"),
             head=instance(Head, "a Head record"),
         )
-
-    @property
-    def observers(self) -> tuple[Observer, ...]:
-        return ("final",)
 
     def fit(self, job: NetworkJob) -> Outcome:
         return self._finetuned(job, self.head.fit(job))
@@ -53,6 +54,11 @@ class HeadFinetune:
 
     def cost(self, job: NetworkJob) -> float:
         return self.head.cost(job) + training_cost(job, self.training)
+
+    def price(self, job: NetworkJob, forget: int) -> Price:
+        """The head's price, and what training costs."""
+        steps = passes(job, self.cost(job))
+        return replace(self.head.price(job, forget), name=self.name, steps=steps)
 
     def _finetuned(self, job: NetworkJob, head: Outcome) -> Outcome:
         """Nothing but the head's released state, the rows present and fresh randomness goes in."""

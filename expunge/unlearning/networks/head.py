@@ -13,26 +13,28 @@ as it was handed over, bit for bit; that it never saw a private record is the us
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from expunge.accounting.prices import Price
 from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, either, flag, optional, positive
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
+from expunge.unlearning.linear.budget import metered, nominal_cost, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.placebo import metered, nominal_cost, placebo, within_budget
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.networks.checks import last_linear, refuse_tied_head
 from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.flops import forward_flops
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.weights import state_of
 from expunge.unlearning.outcome import ROWS, Outcome
 
@@ -46,7 +48,7 @@ PUBLIC_PASSES = 100
 
 
 @dataclass(frozen=True)
-class Head:
+class Head(NetworkStrategy):
     """The strategy `head`: a frozen backbone, and a last linear layer that is certified.
 
     Args:
@@ -66,6 +68,9 @@ class Head:
     tolerance: float | None = None
     one_by_one: bool = False
     name = "head"
+    keeps_backbone = True
+    runs_the_loss = False
+    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(
@@ -83,10 +88,6 @@ class Head:
             return Residual(self.tolerance)
         size = min(1.0, loss.target_norm) if isinstance(loss, Squared) else 1.0
         return Residual(size * self.l2 / 1000)
-
-    @property
-    def observers(self) -> tuple[Observer, ...]:
-        return ("final",)
 
     def fit(self, job: NetworkJob) -> Outcome:
         layer = _head_of(job)
@@ -120,16 +121,22 @@ class Head:
         kept = {name: before.secret[name] for name in KEPT}
         convex = self._convex(job, kept[FEATURES], kept["center"])
         nothing = Outcome({"theta": kept["center"]}, None, None)
-        found = placebo(self.residual(convex.loss), convex, nothing)
+        found = self.residual(convex.loss).placebo(convex, nothing)
         return self._outcome(job, found, kept, self.cost(job))
 
     def cost(self, job: NetworkJob) -> float:
         return nominal_cost(self._unfilled(job))
 
-    def noise_std(self, job: NetworkJob) -> float:
-        """The release's noise without the public head's share in rounding, as a plan knows it."""
+    def price(self, job: NetworkJob, forget: int) -> Price:
+        """The head's price, its noise without the public head's share in rounding."""
         sizes = self._unfilled(job)
-        return self.residual(sizes.loss).noise(sizes)[0]
+        noise_std, _ = self.residual(sizes.loss).noise(sizes)
+        return Price(
+            self.name,
+            steps=passes(job, self.cost(job)),
+            epsilon=job.target.level,
+            release_noise_std=noise_std,
+        )
 
     def _unfilled(self, job: NetworkJob) -> LinearJob:
         """The convex problem's sizes, without its rows."""

@@ -14,12 +14,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import ClassVar
 
 from torch import Tensor
 
 from expunge.accounting.account import Account, account
 from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.history import History, Phase
+from expunge.accounting.prices import Price
 from expunge.accounting.search import first_where
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta, Observer
@@ -33,12 +35,17 @@ from expunge.unlearning.networks.clipped_gradients import (
 )
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import (
+    NetworkStrategy,
+    foreseen_price,
+    foreseen_words,
+    passes,
+)
 from expunge.unlearning.networks.noisy_descent import (
     Around,
     Descent,
     Place,
     best_epsilon,
-    foreseen_words,
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
 from expunge.unlearning.outcome import Outcome
@@ -58,7 +65,7 @@ TRUSTED = ("shift", "contraction")
 
 
 @dataclass(frozen=True)
-class NetworkLangevin:
+class NetworkLangevin(NetworkStrategy):
     """The strategy `langevin` on all parameters of a network, every record's gradient clipped.
 
     Args:
@@ -95,6 +102,7 @@ class NetworkLangevin:
     memory: int = MEMORY
     requests: int = 20
     name = "langevin"
+    observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
 
     def __post_init__(self) -> None:
         check_fields(
@@ -120,10 +128,6 @@ class NetworkLangevin:
                 "only as far as it is computed"
             )
         Descent(self.step_size, self.clip, self.weight_decay, self.radius, self.smoothness)
-
-    @property
-    def observers(self) -> tuple[Observer, ...]:
-        return ("final", "all")
 
     def fit(self, job: NetworkJob) -> Outcome:
         run = _Run.of(self, job)
@@ -162,6 +166,10 @@ class NetworkLangevin:
         except NoCertificate:
             steps = self.learn_steps  # retraining's
         return steps * self._rows_of_a_step(job) * training_flops(job.module, job.inputs)
+
+    def price(self, job: NetworkJob, forget: int) -> Price:
+        bare = Price(self.name, steps=passes(job, self.cost(job)))
+        return foreseen_price(bare, self.foreseen(job, forget), job.target.level)
 
     def foreseen(self, job: NetworkJob, forget: int) -> Account:
         """What the certificate of a first request for so many records would say; counts only.

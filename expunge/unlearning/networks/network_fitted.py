@@ -9,7 +9,8 @@ from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.job import Job
 from expunge.unlearning.networks.comparison import Comparison, compared
 from expunge.unlearning.networks.inputs import Inputs
-from expunge.unlearning.networks.network_job import NetworkJob, NetworkStrategy
+from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import network_bytes, with_state
 from expunge.unlearning.outcome import Outcome

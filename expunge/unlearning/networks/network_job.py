@@ -2,19 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from expunge.accounting.account import Account
-from expunge.accounting.target import Observer
 from expunge.unlearning.job import Job
 from expunge.unlearning.networks.inputs import Inputs, joined, tensors_in
 from expunge.unlearning.networks.weights import state_of
-from expunge.unlearning.outcome import Outcome
 
-__all__ = ["Foreseeing", "NetworkJob", "NetworkLoss", "NetworkStrategy"]
+__all__ = ["NetworkJob", "NetworkLoss"]
 
 NetworkLoss = Callable[[Tensor, Tensor], Tensor]
 
@@ -76,47 +72,3 @@ class NetworkJob(Job):
     def present(self) -> Tensor:
         """Row numbers to train on, public ones counted first."""
         return self.roster.present.nonzero()[:, 0]
-
-
-class NetworkStrategy(Protocol):
-    """A way to learn and to honour requests.
-
-    An implementation must satisfy: nothing of the job is changed; whatever the history says was
-    done was done; sizes, noise and numbers of steps are functions of counts and targets, never of
-    records; anything off raises `NoCertificate` (or `ValueError` for a setting) before anything
-    is handed back. `placebo` runs the request's own procedure from a point that never saw a
-    private record, at the request's nominal cost: an exact deletion.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def observers(self) -> tuple[Observer, ...]:
-        """The observers for whom it is sound."""
-        ...
-
-    def fit(self, job: NetworkJob) -> Outcome: ...
-
-    def forget(self, job: NetworkJob, before: Outcome) -> Outcome: ...
-
-    def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
-        """Run the same procedure from a point that never saw a private record.
-
-        Args:
-            before: For counts and settings of its history only, never its parameters.
-        """
-        ...
-
-    def cost(self, job: NetworkJob) -> float:
-        """Nominal FLOPs of one request: a function of counts and settings alone."""
-        ...
-
-
-@runtime_checkable
-class Foreseeing(Protocol):
-    """A strategy whose certificate is not known to meet the target before it is looked at."""
-
-    def foreseen(self, job: NetworkJob, forget: int) -> Account:
-        """What the certificate of a request for so many records would say; counts only."""
-        ...

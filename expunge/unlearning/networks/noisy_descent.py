@@ -17,7 +17,6 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from expunge.accounting.account import Account
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.conversions import gdp_for_epsilon
@@ -40,7 +39,6 @@ __all__ = [
     "Descent",
     "Place",
     "best_epsilon",
-    "foreseen_words",
     "in_one_vector",
 ]
 
@@ -235,15 +233,6 @@ def best_epsilon(
         except (Refused, ArithmeticError):
             continue
     return min(found)
-
-
-def foreseen_words(judged: Account, target: float) -> tuple[str, ...]:
-    """What a plan or a certificate says when the target is missed."""
-    if judged.vacuous:
-        return ("vacuous: the history of noisy steps supports no claim that means anything",)
-    if judged.epsilon is not None and judged.epsilon > target:
-        return (f"misses the target: epsilon {judged.epsilon:.4g} is above {target:g}",)
-    return ()
 
 
 def _finite(stacked: Tensor) -> Tensor:

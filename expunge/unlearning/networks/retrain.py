@@ -6,18 +6,20 @@ touched, and of fresh randomness. In the accountant it is the identity map from 
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
+from expunge.accounting.prices import Price, retrain_price
 from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, choice, instance
 from expunge.errors import InvalidInput
 from expunge.unlearning.model_file import salted
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
 from expunge.unlearning.networks.weights import state_of, with_state
 from expunge.unlearning.outcome import Outcome
@@ -35,7 +37,7 @@ KEPT = (
 
 
 @dataclass(frozen=True)
-class RetrainNetwork:
+class RetrainNetwork(NetworkStrategy):
     """The strategy `retrain`: train the whole network anew on what remains.
 
     Args:
@@ -47,6 +49,7 @@ class RetrainNetwork:
     start: Literal["public", "scratch"] = "public"
     training: Training = field(default_factory=lambda: Training(epochs=20))
     name = "retrain"
+    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(
@@ -54,10 +57,6 @@ class RetrainNetwork:
             start=choice("public", "scratch"),
             training=instance(Training, "a Training record"),
         )
-
-    @property
-    def observers(self) -> tuple[Observer, ...]:
-        return ("final",)
 
     def fit(self, job: NetworkJob) -> Outcome:
         start, declared = job.start, (PUBLIC_START,)
@@ -88,6 +87,13 @@ class RetrainNetwork:
 
     def cost(self, job: NetworkJob) -> float:
         return training_cost(job, self.training)
+
+    def price(self, job: NetworkJob, forget: int) -> Price:
+        return retrain_price(passes(job, self.cost(job)), job.observer)
+
+    @property
+    def starts_anew(self) -> bool:
+        return self.start == "scratch"
 
 
 def exact_records(job: NetworkJob) -> tuple[Assumptions, History]:

@@ -28,19 +28,23 @@ from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.networks.checks import refuse_uncallable
-from expunge.unlearning.networks.commitments import commitments, form_of, tensor_sha256
+from expunge.unlearning.networks.commitments import (
+    commitments,
+    describe_loss,
+    form_of,
+    tensor_sha256,
+)
 from expunge.unlearning.networks.comparison import Arm, Comparison
-from expunge.unlearning.networks.described import described, described_loss
-from expunge.unlearning.networks.finetune import HeadFinetune
-from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
 from expunge.unlearning.networks.network_fitted import NetworkFitted
-from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss, NetworkStrategy
+from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
+from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.weights import load_into, network_bytes, state_of, with_state
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.settings import describe
 
 __all__ = ["Again", "document_of", "restored", "tensors_to_save"]
 
@@ -74,9 +78,9 @@ def document_of(fitted: NetworkFitted, model: bytes) -> dict[str, Any]:
         "head": job.head,
         "epsilon": job.target.level,
         "delta": job.target.delta,
-        "strategy": described(fitted.strategy, "strategy"),
+        "strategy": describe(fitted.strategy, "strategy"),
         "observer": job.observer,
-        "retraining": described(fitted.retraining, "retraining"),
+        "retraining": describe(fitted.retraining, "retraining"),
         "released": fitted.released,
         "random_state": job.seed,
         "device": job.device,
@@ -84,7 +88,7 @@ def document_of(fitted: NetworkFitted, model: bytes) -> dict[str, Any]:
     }
     return {
         "settings": settings,
-        "loss": described_loss(job.loss),
+        "loss": describe_loss(job.loss),
         "module": _described_module(job.module),
         "ids": _saved_ids(fitted),
         "private": job.roster.private,
@@ -145,7 +149,7 @@ def restored(
         InvalidInput: they are not those that came to `fit`; the first that differs is named.
         ValueError: the document contradicts itself, or its own certificate.
     """
-    if described_loss(again.loss) != document["loss"]:
+    if describe_loss(again.loss) != document["loss"]:
         raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
     strategy = settings["strategy"]
     if settings["observer"] == "all" and document["issued"] and again.certificate is None:
@@ -206,7 +210,7 @@ def restored(
 
 def _frozen_names(strategy: NetworkStrategy, head: str | None, names: list[str]) -> set[str]:
     """What private records never move, in no request: all but the head."""
-    if not isinstance(strategy, Head | HeadFinetune):
+    if not strategy.keeps_backbone:
         return set()
     return {name for name in names if not name.startswith(f"{head}.")}
 
@@ -336,7 +340,7 @@ def _tried(
     with torch.no_grad():
         outputs = module(inputs)
         yield "outputs", _steady(outputs, module(inputs))
-        if not isinstance(strategy, Head):
+        if strategy.runs_the_loss:
             outputs = outputs if earlier is None else earlier.to(job.device)
             losses = [copy.deepcopy(job.loss)(outputs, targets) for _ in range(2)]
             yield "loss", _steady(*losses)

@@ -24,41 +24,31 @@ from torch import nn
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
-from expunge.accounting.prices import EXPOSED, Price
+from expunge.accounting.prices import Price
 from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core.checks import integer
-from expunge.errors import InvalidInput, NoCertificate, Refused
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.checks import refuse_uncallable
-from expunge.unlearning.networks.clipped import BASELINES, Clipped
 from expunge.unlearning.networks.comparison import Comparison
-from expunge.unlearning.networks.finetune import HeadFinetune
-from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.inputs import Columns, taking_columns
-from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
-from expunge.unlearning.networks.network_job import (
-    Foreseeing,
-    NetworkJob,
-    NetworkLoss,
-    NetworkStrategy,
-)
-from expunge.unlearning.networks.noisy_descent import foreseen_words
+from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
+from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.parameters import check_unlearner
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
+from expunge.unlearning.pricing import check_observer, price_each
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork
 from expunge.unlearning.requests import honour
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.strategy import registered, strategy_of
 
-__all__ = ["NAMED", "TorchUnlearner"]
+__all__ = ["TorchUnlearner"]
 
-NAMED: dict[str, NetworkStrategy] = {
-    s.name: s for s in (Head(), HeadFinetune(), RetrainNetwork(), NetworkLangevin(), Clipped())
-}
 # Who wrote a module: it has seen private records, and is no start for anybody else.
 _WRITERS: "WeakKeyDictionary[nn.Module, object]" = WeakKeyDictionary()
 NOT_IT = "the model is no longer the one that came to fit; fit again"
@@ -137,7 +127,7 @@ class TorchUnlearner:
         )
         self.model, self.loss, self.head = model, loss, head
         self.target = EpsilonDelta(epsilon, delta)
-        self.strategy = _chosen(strategy)
+        self.strategy = strategy_of("network", strategy)
         self.observer: Observer = observer
         self.retraining = RetrainNetwork() if retraining is None else retraining
         self.released = released
@@ -279,9 +269,8 @@ class TorchUnlearner:
             raise ValueError(f"forget: {forget} of {there} private records")
         there = (row for row in job.present.tolist() if row >= job.roster.public)
         smaller = job.without(islice(there, forget))  # any of them: only counts matter
-        known = {s.name: s for s in (*NAMED.values(), fitted.retraining, fitted.strategy)}
-        rows = [_price(smaller, s, forget, fitted.retraining) for s in known.values()]
-        return sorted(rows, key=lambda p: (p.excluded is not None, p.cost_of_retraining or 0.0))
+        own = {s.name: s for s in (fitted.retraining, fitted.strategy)}
+        return price_each(registered("network") | own, smaller, forget)
 
     @_one_at_a_time
     def save(self, folder: str | Path) -> None:
@@ -406,16 +395,12 @@ class TorchUnlearner:
         return self._fitted
 
     def _check_observer(self) -> None:
-        if self.observer not in self.strategy.observers:
-            raise InvalidInput(
-                "strategy", f"{self.strategy.name} is for observer 'final': {EXPOSED}"
-            )
+        check_observer(self.strategy, self.observer)
 
     def _check_unseen(self) -> None:
         """The start must never have seen private records; that much can be known of it here."""
-        scratch = isinstance(self.strategy, RetrainNetwork) and self.strategy.start == "scratch"
         written = _WRITERS.get(self.model, self._mark) is not self._mark
-        if (written or self._released is not None) and not scratch:
+        if (written or self._released is not None) and not self.strategy.starts_anew:
             raise InvalidInput(
                 "model", "another unlearner has trained it on its private records; pass a fresh one"
             )
@@ -439,48 +424,3 @@ class TorchUnlearner:
         copy_into(self.model, with_state(fitted.job.module, fitted.outcome.state))
         _WRITERS[self.model] = self._mark
         self._fitted = fitted
-
-
-def _price(
-    job: NetworkJob, strategy: NetworkStrategy, forget: int, retraining: RetrainNetwork
-) -> Price:
-    bare = Price(strategy.name, None, None, None, None, None, "shift")
-    if job.observer not in strategy.observers:
-        return replace(bare, excluded=EXPOSED)
-    try:
-        cost = strategy.cost(job) / retraining.cost(job)
-        return replace(_promised(bare, job, strategy, forget), cost_of_retraining=cost)
-    except (InvalidInput, NoCertificate, Refused) as error:
-        return replace(bare, excluded=str(error))
-
-
-def _chosen(strategy: str | NetworkStrategy) -> NetworkStrategy:
-    if isinstance(strategy, str):
-        known = NAMED | BASELINES
-        if strategy not in known:
-            raise InvalidInput("strategy", f"{strategy!r} is not one of {', '.join(known)}")
-        return known[strategy]
-    if isinstance(strategy, type) or not all(
-        hasattr(strategy, verb) for verb in ("name", "fit", "forget", "placebo", "cost")
-    ):
-        raise InvalidInput("strategy", f"{strategy!r} is neither a name nor a strategy's record")
-    return strategy
-
-
-def _promised(bare: Price, job: NetworkJob, strategy: NetworkStrategy, forget: int) -> Price:
-    """What a request's certificate would say, from counts and settings alone."""
-    if isinstance(strategy, RetrainNetwork):
-        return replace(bare, epsilon=0.0, release_noise_std=0.0, guarantee="exact")
-    head = strategy.head if isinstance(strategy, HeadFinetune) else strategy
-    if isinstance(head, Head):
-        return replace(bare, epsilon=job.target.level, release_noise_std=head.noise_std(job))
-    if isinstance(head, Foreseeing):
-        judged = head.foreseen(job, forget)
-        words = foreseen_words(judged, job.target.level)
-        return replace(
-            bare,
-            epsilon=None if judged.vacuous else judged.epsilon,
-            guarantee=judged.best or "none",
-            excluded=words[0] if words else None,
-        )
-    return bare

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from expunge.losses import Logistic, Squared
+from expunge.unlearning.linear.budget import metered
 from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.langevin import Langevin
-from expunge.unlearning.linear.placebo import metered
 from expunge.unlearning.linear.residual import Residual
 from tests.unlearning.problems import job_of, without
 

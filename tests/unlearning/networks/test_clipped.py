@@ -13,16 +13,20 @@ from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
 from expunge.errors import InvalidInput, NoCertificate
-from expunge.unlearning.networks.clipped import BASELINES, Clipped
-from expunge.unlearning.networks.network_job import NetworkStrategy
+from expunge.unlearning.networks.clipped import Clipped
+from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.noisy_descent import Descent
 from expunge.unlearning.networks.training import Training
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
+from expunge.unlearning.strategy import strategy_of
 from tests.unlearning.networks.noisy_jobs import flat, judged, with_row, without
 from tests.unlearning.networks.problems import bits, job_of, network
 
 QUICK = Training(epochs=2, step_size=1e-2)
-NAMED = {name: replace(strategy, training=QUICK) for name, strategy in BASELINES.items()}
+NAMED = {
+    name: replace(strategy_of("network", name), training=QUICK)
+    for name in ("gradient clipping", "model clipping", "hybrid")
+}
 EACH = pytest.mark.parametrize("strategy", NAMED.values(), ids=NAMED.keys())
 
 

@@ -18,7 +18,7 @@ from expunge.sampling.recurrent import LSTMClassifier
 from expunge.unlearning.networks import langevin as module_under_test
 from expunge.unlearning.networks.clipped_gradients import clipped_gradients
 from expunge.unlearning.networks.langevin import NetworkLangevin
-from expunge.unlearning.networks.network_job import NetworkStrategy
+from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 from tests.unlearning.networks.noisy_jobs import flat, judged, with_row, without
 from tests.unlearning.networks.problems import bits, job_of, network

@@ -19,11 +19,11 @@ from expunge.unlearning import (
     RetrainNetwork,
     Training,
 )
-from expunge.unlearning.networks.clipped import BASELINES
 from expunge.unlearning.networks.head import FEATURES
 from expunge.unlearning.networks.inputs import tensors_in
 from expunge.unlearning.networks.unlearner import TorchUnlearner
 from expunge.unlearning.networks.weights import network_bytes
+from expunge.unlearning.strategy import strategy_of
 from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
 SHORT = Training(epochs=1, batch_size=32)
@@ -500,7 +500,7 @@ def test_a_plan_names_the_layer_that_noisy_steps_refuse():
 
 @pytest.mark.parametrize("name", ["gradient clipping", "model clipping", "hybrid"])
 def test_published_baselines_go_by_their_names(name):
-    assert unlearner(name).strategy is BASELINES[name]
+    assert unlearner(name).strategy is strategy_of("network", name)
 
 
 @pytest.mark.parametrize("strategy", [NetworkLangevin, Clipped])

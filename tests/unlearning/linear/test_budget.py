@@ -8,16 +8,15 @@ import torch
 from expunge.errors import NoCertificate
 from expunge.losses import Logistic
 from expunge.losses.objective import Objective
-from expunge.unlearning.linear.estimator import CertifiedClassifier
-from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
-from expunge.unlearning.linear.placebo import (
+from expunge.unlearning.linear.budget import (
     Meter,
     Spent,
     metered,
     nominal_cost,
-    placebo,
     within_budget,
 )
+from expunge.unlearning.linear.estimator import CertifiedClassifier
+from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
 from tests.unlearning.problems import job_of, without
@@ -46,7 +45,7 @@ def test_nothing_of_the_forgotten_records_is_in_it(strategy):
     """Planted: forgotten rows of infinities, and an old model of NaN."""
     job = without(problem(), GONE)
     before = strategy.fit(problem())
-    expected = placebo(strategy, job, before).theta
+    expected = strategy.placebo(job, before).theta
     poisoned = replace(job, features=job.features.clone())
     poisoned.features[GONE] = torch.inf
     nothing = {
@@ -55,21 +54,21 @@ def test_nothing_of_the_forgotten_records_is_in_it(strategy):
     }
     nan = {"theta": torch.full_like(before.theta, torch.nan)}
     ruined = replace(before, state=nan, secret=nothing)
-    assert torch.equal(placebo(strategy, poisoned, ruined).theta, expected)
+    assert torch.equal(strategy.placebo(poisoned, ruined).theta, expected)
 
 
 def test_noisy_strategies_run_the_requests_own_phases_from_the_beginning():
     for strategy in STRATEGIES[1:3]:
         job = without(problem(), GONE)
         before = strategy.fit(problem())
-        request, arm = strategy.forget(job, before), placebo(strategy, job, before)
+        request, arm = strategy.forget(job, before), strategy.placebo(job, before)
         assert arm.history == request.history
         assert not torch.equal(arm.theta, request.theta)
 
 
 def test_retraining_is_its_own_placebo():
     job = without(problem(), GONE)
-    assert torch.equal(placebo(Retrain(), job, Retrain().fit(job)).theta, Retrain().fit(job).theta)
+    assert torch.equal(Retrain().placebo(job, Retrain().fit(job)).theta, Retrain().fit(job).theta)
 
 
 def test_a_meter_counts_products_as_on_paper():
@@ -156,7 +155,7 @@ def classifier(strategy, seed=0):
 
 def test_an_estimator_shows_the_placebo_of_a_request_before_it_is_made(strategy):
     made, rows, labels = classifier(strategy)
-    expected = placebo(strategy, without(made.fitted_.job, [20, 21]), made.fitted_.outcome).theta
+    expected = strategy.placebo(without(made.fitted_.job, [20, 21]), made.fitted_.outcome).theta
     before = made.coef_.copy()
     found = made.placebo([0, 1])
     assert torch.equal(found.theta, expected)

@@ -1,13 +1,8 @@
-"""The placebo: the same procedure started from a point that never saw private records.
+"""What a warm-started solver may spend, and where it stands when that is spent.
 
-It is an exact deletion (epsilon = 0) of the same cost. A certificate that does not beat its
-placebo bought nothing.
-
-    langevin, noise_first   the request's own steps and noise, from `job.beginning`
-    residual                the solver from `job.beginning`, stopped when a warm start's nominal
-                            budget is spent; the Gram matrix is, to the last bit, that of the
-                            records left, so it may be carried over here as it is by a request
-    retrain                 itself: it carries nothing over
+A placebo, and the head that public records alone make, have the same budget as a request. The Gram
+matrix is, to the last bit, that of the records left, so it may be carried over here as it is by a
+request.
 
 Budgets are functions of counts and settings alone: how long a solver really took depends on what
 is forgotten. A warm start takes WARM_PASSES over the rows at a ridge of B^2/1000, and, as measured
@@ -18,7 +13,7 @@ pass over n rows of d features and k outputs, there and back and through the pre
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -26,15 +21,10 @@ from torch import Tensor
 from expunge.accounting.prices import WARM_PASSES
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
-from expunge.unlearning.linear.choice import Strategy
-from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.linear.solver import solve
-from expunge.unlearning.model_file import salted
-from expunge.unlearning.outcome import Outcome
 
-__all__ = ["Meter", "Spent", "metered", "nominal_cost", "placebo", "within_budget"]
+__all__ = ["Meter", "Spent", "metered", "nominal_cost", "warm_passes", "within_budget"]
 
 
 @dataclass
@@ -143,7 +133,7 @@ def metered(job: LinearJob, budget: float = math.inf) -> tuple[LinearJob, Meter]
 
 def nominal_cost(job: LinearJob) -> float:
     """The cost of a warm-started request under `residual`."""
-    return _cost(job, _warm_passes(job))
+    return _cost(job, warm_passes(job))
 
 
 def within_budget(job: LinearJob, *, tolerance: float, passes: float) -> Tensor:
@@ -155,23 +145,6 @@ def within_budget(job: LinearJob, *, tolerance: float, passes: float) -> Tensor:
         return solve(counted.objective, job.beginning, tolerance=tolerance, gram=gram)
     except (Spent, NotConverged):
         return job.beginning if meter.best is None else meter.best
-
-
-def placebo(strategy: Strategy, job: LinearJob, before: Outcome) -> Outcome:
-    """What the request's budget gives without anything carried over; never noisier than it.
-
-    Args:
-        job: After the deletion.
-        before: The outcome that the request started from; only its history and rounds are used.
-    """
-    if isinstance(strategy, Retrain):
-        return strategy.fit(job)
-    if isinstance(strategy, Langevin | NoiseFirst):
-        return strategy.forget(
-            job, replace(before, state={"theta": job.beginning}, secret=salted())
-        )
-    found = within_budget(job, tolerance=strategy.tolerance / 2, passes=_warm_passes(job))
-    return Outcome({"theta": found}, None, None, noise_free=True, secret=salted())
 
 
 def _cost(job: LinearJob, passes: float) -> float:
@@ -189,6 +162,7 @@ def _taken_out(job: LinearJob) -> float:
     return 2.0 * share * gone * objective.shape[1] ** 2
 
 
-def _warm_passes(job: LinearJob) -> float:
+def warm_passes(job: LinearJob) -> float:
+    """Passes over the rows that a warm start takes, typically."""
     flatter = job.loss.row_norm**2 / (1000 * job.loss.l2)
     return WARM_PASSES * max(1.0, flatter ** math.log10(2))

@@ -19,7 +19,8 @@ from expunge.unlearning import (
     RetrainNetwork,
     Training,
 )
-from expunge.unlearning.networks.described import described, described_loss, rebuilt
+from expunge.unlearning.networks.commitments import describe_loss
+from expunge.unlearning.settings import describe, rebuild
 
 
 @pytest.mark.parametrize(
@@ -34,13 +35,13 @@ from expunge.unlearning.networks.described import described, described_loss, reb
     ids=lambda strategy: strategy.name,
 )
 def test_a_strategy_comes_back_equal(strategy):
-    assert rebuilt(json.loads(json.dumps(described(strategy, "strategy")))) == strategy
+    assert rebuild(json.loads(json.dumps(describe(strategy, "strategy")))) == strategy
 
 
 def test_an_optimiser_comes_back_with_its_settings():
     chosen = partial(torch.optim.Adam, betas=(0.5, 0.75), amsgrad=True)
     strategy = RetrainNetwork(training=Training(optimiser=chosen))
-    back = rebuilt(json.loads(json.dumps(described(strategy, "strategy"))))
+    back = rebuild(json.loads(json.dumps(describe(strategy, "strategy"))))
     made = back.training.optimiser([torch.zeros(2, requires_grad=True)], lr=0.1)
     assert type(made) is torch.optim.Adam
     assert list(made.defaults["betas"]) == [0.5, 0.75]
@@ -69,7 +70,7 @@ class OwnOptimiser(torch.optim.SGD):
 )
 def test_what_json_does_not_bring_back_is_refused_by_its_place(strategy, where):
     with pytest.raises(InvalidInput, match=f"{where}.*cannot be saved"):
-        described(strategy, "strategy")
+        describe(strategy, "strategy")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_what_json_does_not_bring_back_is_refused_by_its_place(strategy, where):
 )
 def test_unknown_kinds_are_refused(document):
     with pytest.raises(ValueError, match="is not known"):
-        rebuilt(document)
+        rebuild(document)
 
 
 def test_a_loss_is_known_by_name_options_and_tensors():
@@ -96,6 +97,6 @@ def test_a_loss_is_known_by_name_options_and_tensors():
         functional.cross_entropy,
         functional.mse_loss,
     ]
-    documents = [json.dumps(described_loss(loss), sort_keys=True) for loss in losses]
+    documents = [json.dumps(describe_loss(loss), sort_keys=True) for loss in losses]
     assert len(set(documents)) == len(losses)
-    assert described_loss(nn.CrossEntropyLoss().eval()) == described_loss(nn.CrossEntropyLoss())
+    assert describe_loss(nn.CrossEntropyLoss().eval()) == describe_loss(nn.CrossEntropyLoss())

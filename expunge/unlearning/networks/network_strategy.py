@@ -1,0 +1,53 @@
+"""What strategies for networks answer beside the verbs that all strategies have."""
+
+from dataclasses import replace
+from typing import ClassVar, Protocol
+
+from expunge.accounting.account import Account
+from expunge.accounting.prices import Price
+from expunge.unlearning.networks.flops import training_flops
+from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.strategy import Strategy
+
+__all__ = ["NetworkStrategy", "foreseen_price", "foreseen_words", "passes"]
+
+
+class NetworkStrategy(Strategy[NetworkJob], Protocol):
+    """A strategy for networks; those that inherit from it need not answer the last three."""
+
+    keeps_backbone: ClassVar[bool] = False  # every request starts from the layers as handed over
+    runs_the_loss: ClassVar[bool] = True  # if not, it reads what kind of loss it is
+
+    def cost(self, job: NetworkJob) -> float:
+        """Nominal FLOPs of one request: a function of counts and settings alone."""
+        ...
+
+    @property
+    def starts_anew(self) -> bool:
+        """Whether it draws all initial values itself, whatever the module holds."""
+        return False
+
+
+def passes(job: NetworkJob, flops: float) -> float:
+    """FLOPs as passes over the records that are there: forward and backward through the network."""
+    return flops / (job.roster.retained * training_flops(job.module, job.inputs))
+
+
+def foreseen_price(bare: Price, judged: Account, target: float) -> Price:
+    """A price with what a request's certificate would say."""
+    words = foreseen_words(judged, target)
+    return replace(
+        bare,
+        epsilon=None if judged.vacuous else judged.epsilon,
+        guarantee=judged.best or "none",
+        excluded=words[0] if words else None,
+    )
+
+
+def foreseen_words(judged: Account, target: float) -> tuple[str, ...]:
+    """What a plan or a certificate says when the target is missed."""
+    if judged.vacuous:
+        return ("vacuous: the history of noisy steps supports no claim that means anything",)
+    if judged.epsilon is not None and judged.epsilon > target:
+        return (f"misses the target: epsilon {judged.epsilon:.4g} is above {target:g}",)
+    return ()

@@ -1,0 +1,36 @@
+"""Every strategy priced for a job, and which observers it is for."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from expunge.accounting.prices import EXPOSED, Price, list_prices
+from expunge.accounting.target import Observer
+from expunge.errors import InvalidInput, NoCertificate, Refused
+from expunge.unlearning.strategy import Strategy
+
+__all__ = ["check_observer", "price_each"]
+
+
+def check_observer(strategy: Strategy[Any], observer: Observer) -> None:
+    """Check that a strategy is sound for an observer.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    if observer not in strategy.observers:
+        raise InvalidInput("strategy", f"{strategy.name} is for observer 'final': {EXPOSED}")
+
+
+def price_each(strategies: Mapping[str, Any], job: Any, forget: int) -> list[Price]:
+    """Every strategy for forgetting so many records; those that can be taken first, by cost."""
+    rows = []
+    for strategy in strategies.values():
+        try:
+            price = strategy.price(job, forget)
+        except (ValueError, NoCertificate, Refused) as error:
+            price = Price(strategy.name, guarantee="none", excluded=str(error))
+        if job.observer not in strategy.observers and price.excluded is None:
+            price = replace(price, epsilon=None, excluded=EXPOSED)
+        rows.append(price)
+    return list_prices(rows)

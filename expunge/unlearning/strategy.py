@@ -1,0 +1,208 @@
+"""What a strategy is, and which there are: ours, and those that other packages register.
+
+    strategy_of("linear", "residual")        the record of that name, with its default settings
+    strategy_of("linear", Residual(1e-8))    the record itself, once it is known to have the verbs
+
+A strategy is added in two places: its file, and a line of OURS below, or of another package's
+
+    [project.entry-points."expunge.strategies"]
+    "linear.public_only" = "expunge_example.public_only:PublicOnly"
+
+Nothing is imported before it is asked for: names, which the command line's help shows, are cheap.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from importlib import import_module, metadata
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+
+from expunge.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from expunge.accounting.prices import Price
+    from expunge.accounting.target import Observer
+    from expunge.unlearning.job import Job
+    from expunge.unlearning.outcome import Outcome
+
+__all__ = [
+    "GROUP",
+    "Models",
+    "Strategy",
+    "registered",
+    "registered_as",
+    "registered_type",
+    "strategy_names",
+    "strategy_of",
+]
+
+Models = Literal["linear", "network"]  # the kinds of model
+GROUP = "expunge.strategies"
+OURS: Mapping[Models, Mapping[str, str]] = MappingProxyType(
+    {
+        "linear": {
+            "residual": "linear.residual:Residual",
+            "langevin": "linear.langevin:Langevin",
+            "noise_first": "linear.langevin:NoiseFirst",
+            "retrain": "linear.retrain:Retrain",
+        },
+        "network": {
+            "head": "networks.head:Head",
+            "head+finetune": "networks.finetune:HeadFinetune",
+            "retrain": "networks.retrain:RetrainNetwork",
+            "langevin": "networks.langevin:NetworkLangevin",
+            "clipped": "networks.clipped:Clipped",
+            "gradient clipping": "networks.clipped:GRADIENT_CLIPPING",
+            "model clipping": "networks.clipped:MODEL_CLIPPING",
+            "hybrid": "networks.clipped:HYBRID",
+        },
+    }
+)
+VERBS = ("name", "observers", "fit", "forget", "placebo", "price")
+
+Given = TypeVar("Given", bound="Job", contravariant=True)
+
+
+class Strategy(Protocol[Given]):
+    """A way to learn and to honour requests.
+
+    An implementation must satisfy: nothing of the job is changed; whatever the history says was
+    done was done; sizes, noise and numbers of steps are functions of counts and targets, never of
+    records; anything off raises `NoCertificate` (or `ValueError` for a setting) before anything
+    is handed back.
+    """
+
+    name: ClassVar[str]
+    observers: "ClassVar[tuple[Observer, ...]]"  # for whom it is sound
+
+    def fit(self, job: Given) -> "Outcome": ...
+
+    def forget(self, job: Given, before: "Outcome") -> "Outcome":
+        """Honour a request.
+
+        Args:
+            job: After the deletion: the request's records are gone from the roster.
+            before: What fit, or the request before, handed back.
+        """
+        ...
+
+    def placebo(self, job: Given, before: "Outcome") -> "Outcome":
+        """Run the request's own procedure from a point that never saw a private record.
+
+        An exact deletion of the request's nominal cost.
+
+        Args:
+            before: For counts and settings of its history only, never its model.
+        """
+        ...
+
+    def price(self, job: Given, forget: int) -> "Price":
+        """What forgetting so many records would cost and leave: counts and settings only.
+
+        Raises:
+            ValueError, NoCertificate, Refused: it cannot be taken; the message says why.
+        """
+        ...
+
+
+def strategy_names(models: Models) -> list[str]:
+    """Names that a user may give, ours first."""
+    return [*OURS[models], *sorted(_foreign(models))]
+
+
+def registered(models: Models) -> dict[str, Any]:
+    """Every strategy with its default settings, by its own name."""
+    records = [_load(models, name) for name in strategy_names(models)]
+    return {record.name: record for record in reversed(records)}
+
+
+def strategy_of(models: Models, given: Any, also: Sequence[str] = ()) -> Any:
+    """The strategy of this name, or the record that is given.
+
+    Args:
+        also: Other names that the caller knows, for the message.
+
+    Raises:
+        InvalidInput: no such name, or a record without a strategy's verbs.
+    """
+    if isinstance(given, str):
+        if given not in strategy_names(models):
+            names = ", ".join([*also, *strategy_names(models)])
+            raise InvalidInput("strategy", f"{given!r} is not one of {names}")
+        return _load(models, given)
+    if isinstance(given, type) or not any(hasattr(given, verb) for verb in VERBS):
+        raise InvalidInput("strategy", f"{given!r} is neither a name nor a strategy's record")
+    _check(given)
+    return given
+
+
+def registered_as(record: Any) -> str | None:
+    """The registered name of a record's class, with its kind of model: "linear.residual"."""
+    for models in OURS:
+        name = getattr(record, "name", None)
+        if name in strategy_names(models) and type(_load(models, name)) is type(record):
+            return f"{models}.{name}"
+    return None
+
+
+def registered_type(name: str) -> type:
+    """The class of a record that `registered_as` gave this name.
+
+    Raises:
+        ValueError: none has it.
+    """
+    for models in OURS:
+        own = name.removeprefix(f"{models}.")
+        if own != name and own in strategy_names(models):
+            return type(_load(models, own))
+    raise ValueError(f"strategy {name!r} is not known here")
+
+
+@functools.cache
+def _foreign(models: Models) -> Mapping[str, metadata.EntryPoint]:
+    """What other packages register, by name; looked up once in a process."""
+    offered = metadata.entry_points(group=GROUP)
+    of_this_kind = {
+        entry.name.removeprefix(f"{models}."): entry
+        for entry in sorted(offered, key=lambda entry: entry.value, reverse=True)
+        if entry.name.startswith(f"{models}.")
+    }
+    return MappingProxyType({n: e for n, e in of_this_kind.items() if n not in OURS[models]})
+
+
+def _load(models: Models, name: str) -> Any:
+    """The record of a registered name, with its default settings.
+
+    Raises:
+        InvalidInput: what another package registered does not load or is no strategy.
+    """
+    if name in OURS[models]:
+        module, attribute = OURS[models][name].split(":")
+        found = getattr(import_module(f"expunge.unlearning.{module}"), attribute)
+        return found() if isinstance(found, type) else found
+    entry = _foreign(models)[name]
+    try:
+        found = entry.load()
+        record = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise InvalidInput("strategy", f"{name}: {entry.value} does not load: {error}") from error
+    _check(record)
+    if record.name != name:
+        raise InvalidInput("strategy", f"{name}: {entry.value} calls itself {record.name!r}")
+    return record
+
+
+def _check(record: Any) -> None:
+    """Check that a record has a strategy's verbs, and no name that means another one.
+
+    Raises:
+        InvalidInput: it has not, or it has.
+    """
+    from expunge.accounting.kinds import KINDS
+
+    missing = [verb for verb in VERBS if not hasattr(record, verb)]
+    if missing:
+        raise InvalidInput("strategy", f"{record!r} lacks {', '.join(missing)}")
+    if record.name in KINDS and not type(record).__module__.startswith("expunge."):
+        taken = f"{record.name!r} is a strategy of expunge: certificates would mean that one"
+        raise InvalidInput("strategy", f"{type(record).__qualname__}: {taken}")
