@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
 from benchmarks.ensembles import processor, seconds
-from expunge.divergence.discriminator import Discriminator, _Critics
+from expunge.divergence.critics import Critics, Discriminator
 from expunge.divergence.hotelling import hotelling, moments
 from expunge.divergence.variational import convex_conjugate, polysoftplus
 
@@ -69,7 +69,7 @@ def on_cuda() -> list[Row]:
 def critic_row(p: Tensor, q: Tensor, width: int, limit: float) -> Row:
     """A step of five stacked restarts, and of five modules one after the other."""
     generator = torch.Generator("cuda").manual_seed(0)
-    critics = _Critics(p.shape[1], Discriminator(width=width), generator)
+    critics = Critics(p.shape[1], Discriminator(width=width), generator)
 
     def training(steps: int) -> Callable[[], None]:
         def work() -> None:

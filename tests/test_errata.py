@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from experiments.errata import printed
+from experiments import printed
 from experiments.errata.run import exact_renyi, judge
 from experiments.errata.settings import Case, Settings
 from expunge.accounting import (

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.alignment_utility.run import relative
-from experiments.renyi_vs_public_data.report import verdict_table
+from experiments.tables import verdict_table
 
 __all__ = ["bounds", "draw", "losses", "report"]
 

@@ -24,17 +24,17 @@ import torch
 
 from experiments.alignment_utility.settings import VARIANTS, Settings
 from experiments.datasets import load_pair
-from experiments.parts import Parts
-from experiments.renyi_vs_public_data.paired import Compared, mean_interval
-from experiments.renyi_vs_public_data.problems import (
+from experiments.head_closeness import figures
+from experiments.head_problems import (
     Point,
     certificate,
     closeness,
     problem,
     rows_of,
 )
-from experiments.renyi_vs_public_data.run import figures
-from experiments.renyi_vs_public_data.spread import spread
+from experiments.parts import Parts
+from experiments.split_intervals import Compared, mean_interval
+from experiments.spread import spread
 from expunge.accounting.generalisation import RiskBound
 from expunge.audit.utility import cost, private_risk
 from expunge.divergence.mismatch import DensityRatio, density_ratio

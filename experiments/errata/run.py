@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.errata.printed import theorem_printed, variational_gaussian
 from experiments.errata.settings import Case, Settings
+from experiments.printed import theorem_printed, variational_gaussian
 from expunge.accounting import Assumptions, History, Phase
 from expunge.accounting.bounds import log_sobolev, shift
 

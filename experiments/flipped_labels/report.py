@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 
 from experiments.flipped_labels.settings import PAPER
 from experiments.flipped_labels.verdicts import LAWS
-from experiments.renyi_vs_public_data.report import verdict_table
-from experiments.ulira_reviews.report import chosen, scale_run
-from experiments.ulira_reviews.verdicts import SIGMA
+from experiments.review_reports import SIGMA, scale_run, search_table
+from experiments.tables import verdict_table
 
 __all__ = ["accuracies", "draw", "report"]
 
@@ -30,7 +29,7 @@ def report(result: Row, folder: Path) -> str:
         "the data and also how long models learn and gather noise. A norm of "
         f"{result['settings']['models']['chain']['radius']:g} is the radius: noise fills the ball."
     )
-    text = "\n\n".join([head, accuracies(result), verdict_table(result), chosen(result)])
+    text = "\n\n".join([head, accuracies(result), verdict_table(result), search_table(result)])
     (folder / f"{scale}.md").write_text(text + "\n")
     return text
 

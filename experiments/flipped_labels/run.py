@@ -13,9 +13,9 @@ import numpy as np
 
 from experiments.flipped_labels.settings import PAPER, Settings
 from experiments.flipped_labels.verdicts import verdicts
+from experiments.review_models import cut
 from experiments.reviews_lstm.corpus import reviews
 from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
-from experiments.ulira_reviews.settings import cut
 
 __all__ = ["run"]
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from experiments.review_models import MODELS
 from experiments.reviews_lstm.slices import Models
-from experiments.ulira_reviews.settings import MODELS
 
 __all__ = ["PAPER", "SCALES", "Settings"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import norm
 
 from experiments.flipped_labels.settings import PAPER
-from experiments.ulira_reviews.attacks import Interval, needed
-from experiments.ulira_reviews.verdicts import SIGMA, learning
+from experiments.power import Interval, needed
+from experiments.review_reports import SIGMA, learning
 
 __all__ = ["change", "verdicts"]
 

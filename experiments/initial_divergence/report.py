@@ -7,9 +7,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.renyi_vs_public_data.paired import geometric
-from experiments.renyi_vs_public_data.report import by_volume, checks, verdict_table
-from experiments.renyi_vs_public_data.verdicts import chosen
+from experiments.axes import by_volume
+from experiments.split_intervals import geometric
+from experiments.tables import checks, chosen, verdict_table
 
 __all__ = ["draw", "report", "table"]
 

@@ -15,13 +15,12 @@ from typing import Any
 
 import torch
 
+from experiments.head_closeness import check, predictions
+from experiments.head_problems import paper_points, rows_of, series
 from experiments.initial_divergence.settings import VARIANTS, Settings
 from experiments.parts import Parts
-from experiments.renyi_vs_public_data.paired import Compared, mean_interval, ratio, splits_needed
-from experiments.renyi_vs_public_data.problems import rows_of
-from experiments.renyi_vs_public_data.run import check, paper_points, predictions
-from experiments.renyi_vs_public_data.settings import series
-from experiments.renyi_vs_public_data.verdicts import chosen
+from experiments.split_intervals import Compared, mean_interval, ratio, splits_needed
+from experiments.tables import chosen
 
 __all__ = ["run", "verdicts"]
 

@@ -7,21 +7,19 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
+from experiments.axes import by_volume
 from experiments.datasets.pairs import QUICKDRAW
-from experiments.renyi_vs_public_data.paired import geometric, mean_interval
-from experiments.renyi_vs_public_data.verdicts import by_k, chosen, parted
+from experiments.renyi_vs_public_data.verdicts import by_k, parted
+from experiments.split_intervals import geometric, mean_interval
+from experiments.tables import checks, chosen, verdict_table
 
 __all__ = [
-    "by_volume",
-    "checks",
     "draw",
     "draw_factors",
     "factors",
     "report",
     "tables",
-    "verdict_table",
 ]
 
 Row = dict[str, Any]
@@ -63,12 +61,6 @@ def header(result: Row) -> str:
             f"{pair}: {retained:,} private rows retained (of {private:,}), public rows out of "
             f"{public:,}{again}{stands}."
         )
-    return "\n".join(lines)
-
-
-def verdict_table(result: Row) -> str:
-    lines = ["| the paper says | found | verdict |", "|---|---|---|"]
-    lines += [f"| {r['claim']} | {r['found']} | {r['verdict']} |" for r in result["verdicts"]]
     return "\n".join(lines)
 
 
@@ -118,28 +110,6 @@ def factors(result: Row) -> str:
         lines.append(
             f"| {row['variant']} | {row['public']:,} | {row['forget']:,} | {_told(row['values'])} "
             f"| {bound} | {method} |"
-        )
-    return "\n".join(lines)
-
-
-def checks(result: Row) -> str:
-    """Every estimator on one split."""
-    lines = [
-        "| pair | public | forgotten | K | predicted | coupled pairs | independent models "
-        "| discriminator: held out / on its training samples | certified |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for row in result["checks"]:
-        seen, rough, read = row["coupled"], "-", "-"
-        if row["hotelling"]:
-            rough = f"{row['hotelling']['value']:.3g} +- {_error(row['hotelling']):.1g}"
-        if row["discriminator"]:
-            held, trained = (row["discriminator"][name] for name in ("held_out", "trained"))
-            read = f"{held:.3g} / {trained:.3g}"
-        lines.append(
-            f"| {row['pair']} | {row['public']:,} | {row['forget']:,} | {row['unlearn_steps']} "
-            f"| {row['predicted']:.4g} | {seen['value']:.4g} +- {_error(seen):.1g} "
-            f"| {rough} | {read} | {row['certified']:.3g} |"
         )
     return "\n".join(lines)
 
@@ -275,13 +245,6 @@ def draw_factors(result: Row) -> Figure:
     return figure
 
 
-def by_volume(axes: Axes, volumes: list[float]) -> None:
-    axes.set_xscale("symlog", linthresh=0.5, linscale=0.5)
-    axes.set_xticks(volumes, [f"{volume:.2g}" for volume in volumes], minor=False)
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("public rows for each retained private row")
-
-
 def _volume(row: Row) -> float:
     return row["public"] / row["retained"]
 
@@ -335,8 +298,3 @@ def _halvings(factor: Any) -> tuple[float, float, float]:
 
 def _told(values: list[float]) -> str:
     return str(geometric(values))
-
-
-def _error(found: Row) -> float:
-    low, high = found["interval"]
-    return (high - low) / 2 / 1.96

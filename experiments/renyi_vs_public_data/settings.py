@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 
-from experiments.renyi_vs_public_data.problems import PAPER_CHAIN, Chain, Point, Variant
+from experiments.head_problems import BASE, PAPER_CHAIN, Chain, Variant
 from expunge.divergence.discriminator import Discriminator
 
-__all__ = ["SCALES", "Settings", "designed", "series"]
+__all__ = ["SCALES", "Settings"]
 
-BASE = Variant()  # random forget set, zero init, features of norm 10, full batch
-PAPER = ((10, 12), (15, 7), (20, 2))  # thousands public and forgotten, of 20 thousand retained
 FACTORS = {
     "forgotten by class": replace(BASE, forget_set="by class"),
     "Gaussian init": replace(BASE, init="gaussian"),
@@ -51,23 +49,6 @@ class Settings:
     ends: tuple[float, ...] = (0, 1, 8)
     coupled_pairs: int = 16
     seed: int = 0
-
-
-def designed(retained: int) -> list[Point]:
-    """The paper's three points, and the six others of the same counts."""
-    publics, forgets = zip(*PAPER, strict=True)
-    scale = retained / 20
-    return [
-        Point(round(public * scale), retained, round(forget * scale))
-        for public in publics
-        for forget in forgets
-    ]
-
-
-def series(retained: int, volumes: tuple[float, ...]) -> list[Point]:
-    """The forget set of the middle point, public rows from none on."""
-    forget = round(PAPER[1][1] * retained / 20)
-    return [Point(round(volume * retained), retained, forget) for volume in volumes]
 
 
 SCALES = {

@@ -14,15 +14,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.renyi_vs_public_data.paired import (
+from experiments.split_intervals import (
     Compared,
     geometric,
     mean_interval,
     ratio,
     splits_needed,
 )
+from experiments.tables import chosen
 
-__all__ = ["by_k", "chosen", "parted", "verdicts"]
+__all__ = ["by_k", "parted", "verdicts"]
 
 Row = dict[str, Any]
 Values = list[float]
@@ -43,10 +44,6 @@ def verdicts(result: Row) -> list[dict[str, str]]:
         told = f"not there yet: {missing[0]} and {len(missing) - 1} other parts"
         found.append(("Everything above", told, "not finished: run the same command again"))
     return [dict(zip(("claim", "found", "verdict"), one, strict=True)) for one in found]
-
-
-def chosen(rows: Sequence[Row], **fixed: Any) -> list[Row]:
-    return [row for row in rows if all(row[name] == value for name, value in fixed.items())]
 
 
 def corners(result: Row, pair: str, k: int) -> dict[tuple[int, int], Values]:

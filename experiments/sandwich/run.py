@@ -20,8 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from experiments.parts import Parts
-from experiments.renyi_vs_public_data.problems import (
+from experiments.head_problems import (
     Point,
     certificate,
     closeness,
@@ -29,6 +28,7 @@ from experiments.renyi_vs_public_data.problems import (
     problem,
     rows_of,
 )
+from experiments.parts import Parts
 from experiments.sandwich.settings import Case, Settings
 from expunge.accounting.bounds import GDP
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound, models_needed

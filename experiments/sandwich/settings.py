@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from experiments.renyi_vs_public_data.problems import PAPER_CHAIN, Chain, Variant
+from experiments.head_problems import PAPER_CHAIN, Chain, Variant
 
 __all__ = ["SCALES", "Case", "Settings"]
 

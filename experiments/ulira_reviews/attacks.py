@@ -22,21 +22,10 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import beta, norm
 
+from experiments.power import Interval
 from expunge.audit.ulira import Trend
 
-__all__ = ["Attack", "Gaps", "Interval", "attacked", "confidences", "difference", "gaps", "needed"]
-
-POWER = 1.43  # (z_0.975 + z_0.8) / z_0.975: to be seen four times in five
-
-
-@dataclass(frozen=True)
-class Interval:
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+__all__ = ["Attack", "Gaps", "attacked", "confidences", "difference", "gaps"]
 
 
 @dataclass(frozen=True)
@@ -208,10 +197,3 @@ def difference(of: Attack, against: Attack) -> Interval:
     """Of the mean confidence over all K; the two attacks share no model."""
     value = float(of.means.mean() - against.means.mean())
     return of.interval(value, of.resampled.mean(1) - against.resampled.mean(1))
-
-
-def needed(found: Interval, models: int, against: float = 0.0) -> str:
-    """Models of each law at which the distance from `against` would be seen four times in five."""
-    reach = (found.high - found.low) / 2
-    count = models * (POWER * reach / max(abs(found.value - against), 1e-9)) ** 2
-    return "more than a million" if count > 1e6 else f"about {max(int(count), models + 1):,}"

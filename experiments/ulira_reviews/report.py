@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from experiments.renyi_vs_public_data.report import verdict_table
-from experiments.ulira_reviews.verdicts import SIGMA
+from experiments.review_reports import SIGMA, scale_run, search_table
+from experiments.tables import verdict_table
 from expunge.report.ulira_figure import draw
 
-__all__ = ["attack_table", "chosen", "report", "scale_run"]
+__all__ = ["attack_table", "report"]
 
 SHOWN = (1, 5, 10, 15)
 Row = dict[str, Any]
@@ -29,24 +29,11 @@ def report(result: Row, folder: Path) -> str:
         f"{result['ceiling']:.2f}, whatever the attack."
     )
     note = [result["settings"]["note"]] if result["settings"]["note"] else []
-    text = "\n\n".join([head, *note, verdict_table(result), attack_table(result), chosen(result)])
+    text = "\n\n".join(
+        [head, *note, verdict_table(result), attack_table(result), search_table(result)]
+    )
     (folder / f"{scale}.md").write_text(text + "\n")
     return text
-
-
-def scale_run(result: Row) -> str:
-    """What was run, on what, and what was cut."""
-    cut = "; ".join(result["cut"]) or "nothing"
-    stands = f" Its data stand for {result['stands_for']}." if result["stands_for"] else ""
-    seconds = dict(result["seconds"])
-    search = seconds.pop("search")
-    models = result["settings"]["models"]
-    return (
-        f"Scale `{result.get('scale', 'run')}` (models: {result['device']}, "
-        f"{sum(seconds.values()):.0f} s summed over blocks; search: {search:.0f} s, possibly "
-        f"elsewhere; batches of {models['chain']['batch']}). "
-        f"Cut against the paper's size: {cut}.{stands}"
-    )
 
 
 def attack_table(result: Row) -> str:
@@ -78,34 +65,6 @@ def attack_table(result: Row) -> str:
                 f"| {row['accuracy']:.0%} | {row['confident']:.0%} "
                 f"| {row['gap']:+.2f} [{near:+.2f}, {far:+.2f}] | {both} |"
             )
-    return "\n".join(lines)
-
-
-def chosen(result: Row) -> str:
-    """The search on public data."""
-    found = result["search"]
-    shape = found["shape"]
-    arms = "; ".join(
-        f"{arm}: sigma {found[arm]['sigma']:g}, step size {found[arm]['step_size']:g}, "
-        f"{found[arm]['accuracy']:.1%}"
-        for arm in ("paper", "learns", "no noise")
-    )
-    reached = "" if found["reached"] else "; no sigma above 0 reaches it"
-    lines = [
-        f"Chosen on held-out public reviews, of which {found['majority']:.1%} have one label "
-        f"(to learn: {found['needed']:.1%}{reached}): {shape['words']} words, embedding "
-        f"{shape['embedding']}, hidden {shape['hidden']}; {arms}. Initial embeddings are uniform "
-        f"on +-{shape['word_bound']:g} and forget gates have {shape['forget_bias']:g} added: from "
-        "torch's own law models hardly leave guessing in as many steps, without noise too.",
-        "",
-        "| words, embedding, hidden | sigma | step size | accuracy |",
-        "|---|---:|---:|---:|",
-    ]
-    for row in found["tried"]:
-        widths = ", ".join(str(row["shape"][name]) for name in ("words", "embedding", "hidden"))
-        lines.append(
-            f"| {widths} | {row['sigma']:g} | {row['step_size']:g} | {row['accuracy']:.1%} |"
-        )
     return "\n".join(lines)
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.review_models import cut
 from experiments.reviews_lstm.corpus import reviews
 from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
 from experiments.ulira_reviews.attacks import Attack, Gaps, attacked, gaps
-from experiments.ulira_reviews.settings import Settings, cut
+from experiments.ulira_reviews.settings import Settings
 from experiments.ulira_reviews.verdicts import verdicts
 from expunge.audit.lower_bound import ceiling
 

@@ -10,52 +10,17 @@ Scale cpu is a regime of its own, as its note says.
 
 from dataclasses import dataclass
 
-from experiments.reviews_lstm.corpus import TOY, Corpus
-from experiments.reviews_lstm.models import Chain, Shape
-from experiments.reviews_lstm.search import Grid
+from experiments.review_models import MODELS
 from experiments.reviews_lstm.slices import Models
 
-__all__ = ["MODELS", "PAPER", "SCALES", "Settings", "cut"]
+__all__ = ["SCALES", "Settings"]
 
-REVIEWS = "amazon/imdb text"
-K = tuple(range(1, 16))
 REMEMBERED = (
     "A regime of its own: 1,000 reviews of 16 words, read 40 times in batches of 25, are "
     "remembered rather than learned. Sizes, batch and word bound were chosen on training and test "
     "accuracies of some twenty pilots on private reviews, before any attack; step sizes and sigma "
     "on public ones."
 )
-PAPER = {  # what a scale is held against; words are ours
-    "words read of a review": 200,
-    "models of each law": 75,
-    "epochs of learning (T)": 50,
-    "largest K": 15,
-    "private reviews": 25_000,
-    "public reviews": 50_000,
-    "forgotten": 100,
-    "test reviews": 10_000,
-}
-
-MODELS = {
-    "smoke": Models(
-        Corpus(TOY, private=60, public=60, test=40, length=6),
-        Chain(learn_epochs=2, unlearn_epochs=(1, 3), batch=20, models=24),
-        Grid((Shape(64, 4, 4),), step_sizes=(1.0,), steps=4, models=2, sigmas=(0.1, 0.01, 0.0)),
-    ),
-    "cpu": Models(
-        Corpus(REVIEWS, private=1000, public=1000, test=1000, length=16),
-        Chain(learn_epochs=40, unlearn_epochs=K, batch=25, models=30),
-        Grid(
-            (Shape(300, 16, 16, word_bound=2.0),), (0.5, 1.0), steps=1600, models=2,
-            sigmas=(0.1, 0.01, 0.0),
-        ),
-    ),
-    "paper": Models(
-        Corpus(REVIEWS, private=25_000, public=50_000, test=10_000, length=48),
-        Chain(learn_epochs=50, unlearn_epochs=K, batch=400, models=75),
-        Grid((Shape(1000, 8, 16), Shape(1000, 16, 16)), (0.5, 1.0), steps=2000, models=1),
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,20 +50,6 @@ class Settings:
     @property
     def models_of_each_law(self) -> int:
         return self.blocks * self.models.chain.models
-
-
-def cut(models: Models, *, of_each_law: int, public: int, forget: int) -> list[str]:
-    """What is smaller than in the paper. Args: public: Reviews that there were."""
-    corpus, chain = models.corpus, models.chain
-    ours = (
-        corpus.length, of_each_law, chain.learn_epochs, max(chain.unlearn_epochs),
-        corpus.private, public, forget, corpus.test,
-    )  # fmt: skip
-    return [
-        f"{what}: {here:,} of {full:,}"
-        for (what, full), here in zip(PAPER.items(), ours, strict=True)
-        if here < full
-    ]
 
 
 def both(arm: str, forget: int) -> tuple[tuple[str, str, int], ...]:

@@ -9,17 +9,16 @@ says of the same models.
 
 from typing import Any
 
-from experiments.ulira_reviews.attacks import Attack, Gaps, Interval, difference, needed
+from experiments.power import Interval, needed
+from experiments.review_reports import CANNOT, SIGMA, learning
+from experiments.ulira_reviews.attacks import Attack, Gaps, difference
 
-__all__ = ["LEARNT", "SIGMA", "learning", "verdicts"]
+__all__ = ["verdicts"]
 
 SMALL = 0.05  # a mean confidence within this of one half is as good as guessing
-LEARNT = 0.6  # accuracy; the labels are balanced
 MANY = 0.25  # of test models: a large proportion
 Row = dict[str, Any]
 Key = tuple[str, str, int]
-SIGMA = {"paper": "paper's sigma", "learns": "smaller sigma"}
-CANNOT = "cannot conclude at this scale: "
 NOTHING = CANNOT + "models have learned nothing at this sigma; less noise could, more models not"
 
 
@@ -63,40 +62,6 @@ def verdicts(
 def _where(arm: str, public: str, forget: int) -> str:
     records = "1 review" if forget == 1 else f"{forget} reviews"
     return f"{SIGMA[arm]}, {records} forgotten, {public} public data"
-
-
-def learning(cell: Row, right: Interval, search: Row) -> tuple[str, str, str]:
-    """Whether models learn at a cell's sigma; models without noise are the control.
-
-    Args:
-        right: Test accuracy of retrained models.
-        search: What models reach on held-out public reviews, at this sigma and without noise: the
-            two that may be compared, as private reviews are harder.
-    """
-    arm = cell["arm"]
-    public, control = (search[name]["accuracy"] for name in (arm, "no noise"))
-    found = (
-        f"sigma = {cell['sigma']:g}, step size {cell['step_size']:g}: retrained models, "
-        f"{cell['public']} public data, are right on {right.value:.1%} [{right.low:.1%}, "
-        f"{right.high:.1%}] of test reviews; in the search on {public:.1%} of held-out public "
-        f"ones, without noise on {control:.1%}"
-    )
-    verdict = CANNOT
-    if right.low > LEARNT:
-        verdict = "holds"
-    elif right.high >= LEARNT:
-        verdict += f"{LEARNT:.0%}, what we call learning, is within the interval"
-    elif control < LEARNT:
-        verdict += f"models without noise hardly learn either (below {LEARNT:.0%})"
-    elif public >= LEARNT:
-        verdict += (
-            f"of private reviews they get less than {LEARNT:.0%} right, of public ones more: too "
-            "few reviews and words; more models could not tell"
-        )
-    else:
-        verdict = f"does not hold: below {LEARNT:.0%}, which models without noise reach"
-    said = " (82.5 % in the paper)" if arm == "paper" else ""
-    return f"{SIGMA[arm]}: models learn{said}", found, verdict
 
 
 def _right(cell: Row) -> Interval:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.errata.printed import public_ratio_printed
+from experiments.printed import public_ratio_printed
 from experiments.unlearn_or_retrain.cost import BOUNDS, public_ratio, setting, unlearn_steps
 from experiments.unlearn_or_retrain.settings import Settings
 from expunge.accounting.target import EpsilonDelta, RenyiWithin, Target

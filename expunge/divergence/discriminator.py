@@ -1,7 +1,7 @@
 """The paper's discriminator, corrected, for reproduction only. Do not trust its numbers.
 
-Two-layer MLPs with spectral normalisation, LeakyReLU and polysoftplus output maximise the convex
-conjugate form of D_a / a by Adam; several restarts, trained as one stack, are averaged.
+Critics (`critics.py`) maximise the convex conjugate form of D_a / a on three quarters of the
+samples and are read on the rest; several restarts are averaged.
 Paper: [eq:cc_renyi], [app:disc_details], with the logarithm (E17), a times the value (E18), the
 samples in their places (E19) and a held-out reading (E20).
 
@@ -10,38 +10,20 @@ below the truth in 10 dimensions, and in thousands it reads its own training sam
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.util import find_spec
-from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
-from torch.nn.functional import leaky_relu, normalize
 
+from expunge.divergence.critics import Critics, Discriminator
 from expunge.divergence.hotelling import as_samples
-from expunge.divergence.variational import convex_conjugate, polysoftplus
+from expunge.divergence.variational import convex_conjugate
 
 __all__ = ["Discriminator", "Readings", "discriminator_readings"]
 
-SHUFFLED_AFTER = 10  # passes: a shuffle costs as much as a pass
 WARNING = (
     "the paper's discriminator measures neither large divergences nor high dimensions; it is here "
     "for reproduction, use renyi_estimate"
 )
-
-
-@dataclass(frozen=True)
-class Discriminator:
-    """The published settings; `width` and standardisation are not in the paper."""
-
-    width: int = 64
-    restarts: int = 5
-    steps: int = 30_000
-    batch: int = 6000
-    learning_rate: float = 1e-4
-    standardise: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,229 +51,19 @@ def discriminator_readings(
     warnings.warn(WARNING, stacklevel=2)
     settings = settings or Discriminator()
     first, second = as_samples(of).float(), as_samples(against).float()
-    if settings.standardise:
-        pooled = torch.cat([first, second])
-        center, scale = pooled.mean(0), pooled.std(0).clamp_min(1e-12)
-        first, second = (first - center) / scale, (second - center) / scale
+    pooled = torch.cat([first, second])
+    center, scale = pooled.mean(0), pooled.std(0).clamp_min(1e-12)
+    first, second = (first - center) / scale, (second - center) / scale
     if first.is_cuda:  # a step is as long as its batch takes to read
         first, second = first.bfloat16(), second.bfloat16()
     cuts = [3 * len(samples) // 4 for samples in (first, second)]
     train = first[: cuts[0]], second[: cuts[1]]
     test = first[cuts[0] :], second[cuts[1] :]
     generator = torch.Generator(device=first.device).manual_seed(seed)
-    critics = _Critics(first.shape[1], settings, generator)
+    critics = Critics(first.shape[1], settings, generator)
     critics.train(*train, order=order, generator=generator)
     readings = [
         convex_conjugate(critics(of_part), critics(against_part), order).tolist()
         for of_part, against_part in (train, test)
     ]
     return Readings(tuple(readings[0]), tuple(readings[1]))
-
-
-class _Slope(NamedTuple):
-    """What the first layer's gradient is made of, one restart beside the other.
-
-    Args:
-        of_normalised: d/dW (inputs, restarts, width).
-        along: <d/dW, W>.
-        norm, left, right: |w| and its directions.
-    """
-
-    of_normalised: Tensor
-    along: Tensor
-    norm: Tensor
-    left: Tensor
-    right: Tensor
-
-    @property
-    def gradient(self) -> Tensor:
-        """(d/dW - <d/dW, W> u v')/|w|, as torch's spectral_norm has it."""
-        along = self.along[:, None] * self.left[..., None] * self.right
-        return (self.of_normalised - along) / self.norm[:, None]
-
-
-class _Critics:
-    """All restarts as one stack, their gradients written out.
-
-    Layers are (inputs, restarts, width) and (restarts, width), so that the first layer of all
-    restarts is a single product, in the samples' precision, and a row of samples is read once.
-    """
-
-    def __init__(self, dimension: int, settings: Discriminator, generator: torch.Generator) -> None:
-        self.settings = settings
-        stack = settings.restarts, settings.width
-        self.first = _uniform((dimension, *stack), dimension, generator)
-        self.bias = _uniform(stack, dimension, generator)
-        self.last = _uniform(stack, settings.width, generator)
-        self.shift = _uniform((settings.restarts,), settings.width, generator)
-        start = torch.randn(stack, device=generator.device, generator=generator)
-        self.direction = normalize(start, dim=1)  # of the first layer's largest singular value
-        for _ in range(20):
-            self.direction = _singular(self.first, self.direction)[2]
-
-    @property
-    def parameters(self) -> list[Tensor]:
-        return [self.first, self.bias, self.last, self.shift]
-
-    def __call__(self, samples: Tensor) -> Tensor:
-        """(restarts, N) values of g."""
-        norm, _, _ = _singular(self.first, self.direction)
-        first = _normalised(self.first, norm, samples.dtype)
-        blocks = [
-            _hidden(block @ first, self.bias, self.last)[1] + self.shift
-            for block in samples.split(8192)
-        ]
-        return polysoftplus(torch.cat(blocks)).T
-
-    def train(
-        self, of: Tensor, against: Tensor, *, order: float, generator: torch.Generator
-    ) -> None:
-        """Adam on batches of both sides: windows of a shuffled copy, shuffled again at times."""
-        settings, cuda = self.settings, of.is_cuda
-        means = [torch.zeros_like(parameter) for parameter in self.parameters]
-        squares = [torch.zeros_like(parameter) for parameter in self.parameters]
-        taken, descend = of.new_zeros((), dtype=torch.float32), _fast(_descend, of)
-        size = min(settings.batch, len(of), len(against))
-        windows = of.new_empty(min(len(of), len(against)) // size, 2, size, of.shape[1])
-
-        def shuffle() -> None:
-            for side, samples in enumerate((of, against)):
-                mixed = torch.randperm(len(samples), device=of.device, generator=generator)
-                rows = mixed[: len(windows) * size].view(len(windows), size)
-                for window, chosen in zip(windows, rows, strict=True):
-                    torch.index_select(samples, 0, chosen, out=window[side])
-
-        def step(window: Tensor) -> None:
-            slope, others = self.slopes(window.flatten(0, 1), order)
-            taken.add_(1)
-            rate = settings.learning_rate
-            descend(self.parameters, slope, others, means, squares, taken, rate)
-
-        shuffle()
-        steps = [partial(step, window) for window in windows]
-        repeats = [_graphed(one) for one in steps] if cuda else steps
-        for number in range(settings.steps):
-            if number and number % (SHUFFLED_AFTER * len(windows)) == 0:
-                shuffle()
-            repeats[number % len(windows)]()
-
-    def slopes(self, samples: Tensor, order: float) -> tuple[_Slope, list[Tensor]]:
-        """Slopes of minus the sum of all readings; the first half of the samples are `of`.
-
-        The first layer's, and the gradients of the other parameters. W = w/|w| in both layers,
-        |w| the largest singular value. Turns `direction` by one power iteration.
-        """
-        right = self.direction.clone()
-        norm, left, turned = _fast(_singular, samples)(self.first, right)
-        self.direction.copy_(turned)  # in place: a CUDA graph comes back to it
-        products = samples @ _fast(_normalised, samples)(self.first, norm, samples.dtype)
-        hidden, output = _fast(_hidden, samples)(products, self.bias, self.last)
-        of_output = _fast(_of_output, samples)(output, self.shift, order)  # (N, restarts)
-        of_products = _fast(_of_products, samples)(hidden, of_output, self.last).flatten(1)
-        of_bias = _sums(of_products).view_as(self.bias)
-        weighed = of_output.to(hidden.dtype).T[:, None]  # (restarts, 1, N)
-        of_last = (weighed @ hidden.movedim(1, 0))[:, 0].to(self.last.dtype)
-        if samples.dtype == torch.bfloat16:
-            of_first = torch.mm(samples.T, of_products, out_dtype=torch.float32)
-        else:
-            of_first = samples.T @ of_products
-        # leaky_relu(x) = slope x: <of_products, products + bias> = <of_output, output>
-        along = (of_output * output).sum(0) - (of_bias * self.bias).sum(1)
-        slope = _Slope(of_first.view_as(self.first), along, norm, left, right)
-        return slope, [of_bias, _of_last(of_last, self.last), of_output.sum(0)]
-
-
-def _singular(first: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Largest singular value of each restart, its left direction, the right one turned once."""
-    image = (first * direction).sum(2)  # (inputs, restarts)
-    turned = normalize((first * image[..., None]).sum(0), dim=1)
-    return image.norm(dim=0), normalize(image, dim=0), turned
-
-
-def _normalised(first: Tensor, norm: Tensor, dtype: torch.dtype) -> Tensor:
-    return (first / norm[:, None]).to(dtype).flatten(1)
-
-
-def _hidden(products: Tensor, bias: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-    """(N, restarts, width) in the products' precision, and (N, restarts) before the shift."""
-    hidden = leaky_relu(products.to(bias.dtype).unflatten(1, bias.shape) + bias)
-    return hidden.to(products.dtype), (hidden * normalize(last, dim=1)).sum(2)
-
-
-def _of_output(output: Tensor, shift: Tensor, order: float) -> Tensor:
-    """Gradient of minus the sum of all readings."""
-
-    def loss(output: Tensor) -> Tensor:
-        of, against = polysoftplus(output + shift).T.chunk(2, dim=-1)
-        return -convex_conjugate(of, against, order).sum()
-
-    return torch.func.grad(loss)(output)
-
-
-def _of_products(hidden: Tensor, of_output: Tensor, last: Tensor) -> Tensor:
-    slope = torch.where(hidden > 0, 1.0, 0.01)  # of leaky_relu, which keeps signs
-    return (of_output[..., None] * normalize(last, dim=1) * slope).to(hidden.dtype)
-
-
-def _of_last(of_normalised: Tensor, last: Tensor) -> Tensor:
-    """One output: the singular value is the norm."""
-    norm = last.norm(dim=1, keepdim=True)
-    unit = last / norm
-    return (of_normalised - (of_normalised * unit).sum(1, keepdim=True) * unit) / norm
-
-
-def _descend(
-    parameters: list[Tensor],
-    slope: _Slope,
-    others: list[Tensor],
-    means: list[Tensor],
-    squares: list[Tensor],
-    taken: Tensor,
-    rate: float,
-) -> None:
-    """Adam's step number `taken`, in place; compiled, it reads and writes each tensor once."""
-    gradients = [slope.gradient, *others]
-    for parameter, gradient, mean, square in zip(
-        parameters, gradients, means, squares, strict=True
-    ):
-        mean.mul_(0.9).add_(0.1 * gradient)
-        square.mul_(0.999).add_(0.001 * gradient**2)
-        size = (square / (1 - 0.999**taken)).sqrt() + 1e-8
-        parameter.sub_(rate / (1 - 0.9**taken) * mean / size)
-
-
-def _sums(rows: Tensor) -> Tensor:
-    """Sums over rows, as a product, which reads them once."""
-    if rows.dtype == torch.bfloat16:
-        return torch.mm(rows.new_ones(1, len(rows)), rows, out_dtype=torch.float32)
-    return rows.sum(0)
-
-
-def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:
-    """torch's own initial law of a layer."""
-    drawn = torch.rand(shape, device=generator.device, generator=generator)
-    return (2 * drawn - 1) * fan_in**-0.5
-
-
-def _fast(function: Callable[..., Any], samples: Tensor) -> Callable[..., Any]:
-    """The function, compiled on CUDA where Triton is installed."""
-    return _compiled(function) if samples.is_cuda and find_spec("triton") else function
-
-
-@cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return torch.compile(function, dynamic=False)  # a kernel for each width, none for all
-
-
-def _graphed(step: Callable[[], None]) -> Callable[[], None]:
-    """The step as one CUDA graph: a launch instead of sixty. Three steps are spent on warming."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mpmath import mp, mpf
 
-from experiments.errata.printed import theorem_printed
+from experiments.printed import theorem_printed
 from expunge.accounting import Assumptions, History, Phase, Refused, learn_unlearn
 from expunge.accounting import conversions as cv
 from expunge.accounting.advantage import PaperAdvantage

@@ -8,7 +8,7 @@ import pytest
 from experiments.initial_divergence.report import report
 from experiments.initial_divergence.run import run, verdicts
 from experiments.initial_divergence.settings import SCALES
-from experiments.renyi_vs_public_data.verdicts import chosen
+from experiments.tables import chosen
 
 RESULTS = Path(__file__).parents[2] / "experiments/initial_divergence/results"
 

@@ -1,5 +1,6 @@
 """Experiments are found, run at smoke scale, and name what is unknown."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -72,3 +73,20 @@ def test_a_run_records_machine_and_seconds(monkeypatch):
     execute("errata", "smoke")
     assert found[0]["device"]
     assert found[0]["seconds"] == 7
+
+
+def test_no_experiment_imports_another():
+    """What several need lies in modules of `experiments` named for what they hold."""
+    others = set(names())
+    for name in names():
+        for path in sorted((running.ROOT / name).glob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    package, *rest = node.module.split(".")
+                    assert (
+                        package != "experiments"
+                        or rest[:1] == [name]
+                        or not (
+                            {*rest[:1], *(alias.name for alias in node.names if not rest)} & others
+                        )
+                    ), f"{path}: {ast.unparse(node)}"

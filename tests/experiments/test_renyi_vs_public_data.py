@@ -7,20 +7,24 @@ from pathlib import Path
 import pytest
 import torch
 
-from experiments.renyi_vs_public_data.paired import geometric, mean_interval, ratio
-from experiments.renyi_vs_public_data.problems import (
+from experiments.head_problems import (
     Chain,
     Point,
     Variant,
     certified,
     closeness,
+    designed,
+    paper_points,
     problem,
+    series,
 )
 from experiments.renyi_vs_public_data.report import report
-from experiments.renyi_vs_public_data.run import paper_points, run
-from experiments.renyi_vs_public_data.settings import SCALES, designed, series
-from experiments.renyi_vs_public_data.spread import spread
-from experiments.renyi_vs_public_data.verdicts import by_k, chosen, parted, verdicts
+from experiments.renyi_vs_public_data.run import run
+from experiments.renyi_vs_public_data.settings import SCALES
+from experiments.renyi_vs_public_data.verdicts import by_k, parted, verdicts
+from experiments.split_intervals import geometric, mean_interval, ratio
+from experiments.spread import spread
+from experiments.tables import chosen
 from expunge.audit.heads import predicted
 
 RESULTS = Path(__file__).parents[2] / "experiments/renyi_vs_public_data/results"

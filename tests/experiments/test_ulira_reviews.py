@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from experiments import review_reports
 from experiments.parts import machine
+from experiments.power import Interval, needed
+from experiments.review_models import MODELS, PAPER, cut
+from experiments.review_reports import learning
 from experiments.reviews_lstm import models as models_module
 from experiments.reviews_lstm import processes as processes_module
 from experiments.reviews_lstm import search as search_module
@@ -20,19 +24,11 @@ from experiments.reviews_lstm.models import Cell, Shape, problem, steps_of
 from experiments.reviews_lstm.processes import at_once
 from experiments.reviews_lstm.search import Grid, choice, search
 from experiments.reviews_lstm.slices import Sampler, arms_of
-from experiments.ulira_reviews import verdicts as verdicts_module
-from experiments.ulira_reviews.attacks import (
-    Interval,
-    attacked,
-    confidences,
-    difference,
-    gaps,
-    needed,
-)
+from experiments.ulira_reviews.attacks import attacked, confidences, difference, gaps
 from experiments.ulira_reviews.report import report
 from experiments.ulira_reviews.run import run
-from experiments.ulira_reviews.settings import MODELS, PAPER, SCALES, cut
-from experiments.ulira_reviews.verdicts import learning, verdicts
+from experiments.ulira_reviews.settings import SCALES
+from experiments.ulira_reviews.verdicts import verdicts
 from expunge.audit.ulira import ulira
 from expunge.core.text import UNKNOWN, Vocabulary
 from expunge.sampling.problem import Records
@@ -313,7 +309,7 @@ def test_failing_to_learn_is_blamed_on_sigma_only_where_models_without_noise_lea
     assert "without noise hardly learn either" in learning(cell, guess, nobody)[2]
     assert learning(cell, Interval(0.8, 0.79, 0.81), SEARCH)[2] == "holds"
     assert "within the interval" in learning(cell, Interval(0.6, 0.58, 0.62), SEARCH)[2]
-    assert verdicts_module.LEARNT == 0.6
+    assert review_reports.LEARNT == 0.6
 
 
 def test_models_that_learn_public_reviews_but_not_private_ones_are_not_blamed_on_sigma():

@@ -4,8 +4,9 @@
     certified   the same, at most, by the shift bound
 
 A split orders the private rows: those to forget come first, those that are retained last, so that
-points with other counts share their records. Public rows are repeated where more are asked for
-than there are, which gives the same public records a larger weight.
+points with other counts share their records. Points are the paper's three and their neighbours
+(`designed`), or public rows alone from none on (`series`). Public rows are repeated where more are
+asked for than there are, which gives the same public records a larger weight.
 """
 
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ from expunge.losses import Softmax
 from expunge.sampling import DefaultUniform, Gaussian, IndependentBatches, Problem, Zero
 
 __all__ = [
+    "BASE",
+    "PAPER",
     "PAPER_CHAIN",
     "Chain",
     "Point",
@@ -33,9 +36,12 @@ __all__ = [
     "certificate",
     "certified",
     "closeness",
+    "designed",
     "direction",
+    "paper_points",
     "problem",
     "rows_of",
+    "series",
 ]
 
 INITS = {"zero": Zero(), "gaussian": Gaussian(0.01), "uniform": DefaultUniform()}
@@ -78,6 +84,10 @@ class Variant:
         return self.init != "uniform" and self.batch is None
 
 
+BASE = Variant()  # random forget set, zero init, features of norm 10, full batch
+PAPER = ((10, 12), (15, 7), (20, 2))  # thousands public and forgotten, of 20 thousand retained
+
+
 @dataclass(frozen=True)
 class Point:
     """Counts of records: public, retained private, forgotten."""
@@ -89,6 +99,28 @@ class Point:
     @property
     def total(self) -> int:
         return self.public + self.retained + self.forget
+
+
+def designed(retained: int) -> list[Point]:
+    """The paper's three points, and the six others of the same counts."""
+    publics, forgets = zip(*PAPER, strict=True)
+    scale = retained / 20
+    return [
+        Point(round(public * scale), retained, round(forget * scale))
+        for public in publics
+        for forget in forgets
+    ]
+
+
+def series(retained: int, volumes: tuple[float, ...]) -> list[Point]:
+    """The forget set of the middle point, public rows from none on."""
+    forget = round(PAPER[1][1] * retained / 20)
+    return [Point(round(volume * retained), retained, forget) for volume in volumes]
+
+
+def paper_points(retained: int) -> list[Point]:
+    """The three in which n_public rises as n_forget falls."""
+    return designed(retained)[:: len(PAPER) + 1]
 
 
 class Rows(NamedTuple):

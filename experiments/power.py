@@ -1,0 +1,26 @@
+"""An interval, and how many models would show an effect of its size."""
+
+from dataclasses import dataclass
+
+__all__ = ["Interval", "needed"]
+
+POWER = 1.43  # (z_0.975 + z_0.8) / z_0.975: to be seen four times in five
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+
+
+def needed(found: Interval, models: int, against: float = 0.0) -> str:
+    """Models of each law at which the distance from `against` would be seen four times in five."""
+    reach = (found.high - found.low) / 2
+    count = models * (POWER * reach / max(abs(found.value - against), 1e-9)) ** 2
+    return "more than a million" if count > 1e6 else f"about {max(int(count), models + 1):,}"
