@@ -370,6 +370,8 @@ TABLE = {
             "history": (),  # a record, checked above
             "delta": (*POSITIVE[:-1], 1.0),
             "orders": ((1.0,), (0.5,), (NAN,), (INF,), ("a",), (True,), (None,)),
+            "bound": ("nobody", "", 3, True, "shift"),
+            "foreign": (),  # bounds that are installed
         },
     ),
     plan: (

@@ -26,6 +26,7 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
     digest, target = hashlib.sha256(model).hexdigest(), fitted.job.target
     stated = Stated(
         strategy=fitted.strategy.name,
+        comparator=getattr(fitted.strategy, "comparator", None),
         earlier_releases=None if fitted.covered else "not covered",
         records=fitted.job.roster.records,
         forgotten=fitted.job.roster.forgotten,

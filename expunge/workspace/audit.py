@@ -14,8 +14,8 @@ from expunge.audit.laws import LEAST, audit_fitted
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput
 from expunge.ledger import Model
+from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
-from expunge.workspace.head import loaded
 
 __all__ = ["audit", "last_audit"]
 

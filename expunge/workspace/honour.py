@@ -13,10 +13,10 @@ from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
 from expunge.ledger import Entries, Request
 from expunge.unlearning.linear.files import save
+from expunge.workspace.current_model import loaded
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current_model
-from expunge.workspace.head import loaded
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.tables import compute, read_table, write_table

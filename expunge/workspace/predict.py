@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.workspace.current_model import head_of
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import Folder
-from expunge.workspace.head import head_of
 from expunge.workspace.options import Options
 from expunge.workspace.tables import check_output, ids_of, read_table, write_table
 

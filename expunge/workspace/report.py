@@ -10,8 +10,8 @@ from expunge.ledger import Entries, Model
 from expunge.report.page import page
 from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.workspace.audit import last_audit
+from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
-from expunge.workspace.head import loaded
 from expunge.workspace.options import Options
 
 __all__ = ["report", "retraining_sentence"]

@@ -12,8 +12,8 @@ from expunge.core.whole_file import check_writable
 from expunge.errors import InvalidInput
 from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
 from expunge.unlearning.linear.langevin import Langevin
+from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
-from expunge.workspace.head import loaded
 
 __all__ = ["Sampling", "sample"]
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from expunge.audit import laws as auditing
 from expunge.audit.sandwich import sandwich
 from expunge.cli.demo import AUDITED, PRIVATE, _digits
 from expunge.unlearning.linear.estimator import CertifiedClassifier
-from expunge.workspace import audit as auditing
 from tests.audit.chance import false_alarm
 from tests.cli.test_main import expunge
 

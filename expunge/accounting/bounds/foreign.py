@@ -100,6 +100,8 @@ def find_bound(name: str) -> ForeignBound:
         InvalidInput: no package, several packages, or expunge itself has a bound of this name.
     """
     offered = installed()
+    if not isinstance(name, str):
+        raise InvalidInput("bound", f"must be the name of a bound, not {name!r}")
     if name in offered:
         return offered[name]
     if is_foreign(name):

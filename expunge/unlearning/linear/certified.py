@@ -29,10 +29,10 @@ from expunge.losses.linear import LinearLoss
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.choice import cheapest, prices
+from expunge.unlearning.linear.estimator_parameters import check_parameters, row_bound
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.parameters import check_parameters, row_bound
 from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.linear.tolerances import attainable, least_tolerance
 from expunge.unlearning.pricing import check_observer

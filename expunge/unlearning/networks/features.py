@@ -20,13 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.checks import (
+from expunge.unlearning.networks.inputs import Inputs, tensors_in
+from expunge.unlearning.networks.module_checks import (
     check_rows_apart,
     last_linear,
     refuse_mixing_when_frozen,
     refuse_remembering,
 )
-from expunge.unlearning.networks.inputs import Inputs, tensors_in
 from expunge.unlearning.networks.weights import with_state
 
 __all__ = ["backbone_features"]

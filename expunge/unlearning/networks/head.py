@@ -30,9 +30,9 @@ from expunge.losses.linear import LinearLoss
 from expunge.unlearning.linear.budget import metered, nominal_cost, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.networks.checks import last_linear, refuse_tied_head
 from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.flops import forward_flops
+from expunge.unlearning.networks.module_checks import last_linear, refuse_tied_head
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.weights import state_of

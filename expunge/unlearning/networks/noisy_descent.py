@@ -30,7 +30,7 @@ from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
-from expunge.unlearning.networks.checks import refuse_mixing, refuse_remembering
+from expunge.unlearning.networks.module_checks import refuse_mixing, refuse_remembering
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import with_state
 

@@ -27,7 +27,6 @@ from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.unlearning.ids import RowNumbers, id_rows
-from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.commitments import (
     commitments,
     describe_loss,
@@ -36,6 +35,7 @@ from expunge.unlearning.networks.commitments import (
 )
 from expunge.unlearning.networks.comparison import Arm, Comparison
 from expunge.unlearning.networks.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
+from expunge.unlearning.networks.module_checks import refuse_uncallable
 from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
 from expunge.unlearning.networks.network_strategy import NetworkStrategy

@@ -20,8 +20,8 @@ from torch.optim import Optimizer
 
 from expunge.core.checks import check_fields, count, function, positive
 from expunge.errors import NoCertificate
-from expunge.unlearning.networks.checks import refuse_half_precision, refuse_hidden_state
 from expunge.unlearning.networks.flops import training_flops
+from expunge.unlearning.networks.module_checks import refuse_half_precision, refuse_hidden_state
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import state_of, with_state
 

@@ -30,15 +30,15 @@ from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
-from expunge.unlearning.networks.checks import refuse_uncallable
 from expunge.unlearning.networks.comparison import Comparison
 from expunge.unlearning.networks.inputs import Columns, taking_columns
+from expunge.unlearning.networks.module_checks import refuse_uncallable
 from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
-from expunge.unlearning.networks.parameters import check_unlearner
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
+from expunge.unlearning.networks.unlearner_parameters import check_unlearner
 from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
 from expunge.unlearning.pricing import check_observer, price_each
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork

@@ -216,7 +216,7 @@ RESEALED = {
     "delta": (lambda d: d["settings"].update(delta=1e-3), "about another request"),
     "strategy": (
         lambda d: d["settings"].update(
-            strategy={"kind": "HeadFinetune", "training": {"kind": "Training"},
+            strategy={"kind": "network.head+finetune", "training": {"kind": "Training"},
                       "head": d["settings"]["strategy"]}
         ),
         "about another request",

@@ -142,7 +142,7 @@ def test_the_noise_of_a_regression_is_small_beside_its_targets(size):
         public_targets=job.public_targets[:, None] * size,
     )
     norm = float(job.public_targets.abs().max())
-    assert Head().noise_std(job) < 0.02 * min(1.0, norm)
+    assert Head().price(job, 1).release_noise_std < 0.02 * min(1.0, norm)
 
 
 def test_its_record_meets_the_target_and_depends_on_counts_alone():
@@ -155,7 +155,9 @@ def test_its_record_meets_the_target_and_depends_on_counts_alone():
     bound = shift.bound(one.assumptions, one.history)
     assert 0 < bound.epsilon(1e-5) <= 1.0
     assert strategy.cost(without(job, [0, 1])) == strategy.cost(without(job, [8, 30]))
-    assert strategy.noise_std(job) == pytest.approx(one.history.phases[0].sigma, rel=0.01)
+    assert strategy.price(job, 1).release_noise_std == pytest.approx(
+        one.history.phases[0].sigma, rel=0.01
+    )
 
 
 def test_the_release_differs_from_the_secret_by_the_stated_noise():
@@ -166,7 +168,7 @@ def test_the_release_differs_from_the_secret_by_the_stated_noise():
         after = strategy.forget(replace(job, seed=seed), strategy.fit(job_of()))
         scale = float(after.secret["scale"])
         moved = after.state["fc.weight"] * scale - after.secret["theta"][:, :-1]
-        squares.append(float((moved / strategy.noise_std(job)).square().sum()))
+        squares.append(float((moved / strategy.price(job, 1).release_noise_std).square().sum()))
     coordinates = 40 * 18
     assert abs(np.sum(squares) - coordinates) < 5.5 * np.sqrt(2 * coordinates)
 
@@ -282,7 +284,9 @@ def test_a_gpu_computes_features_and_solves_the_head_where_the_module_is(monkeyp
     after = strategy.forget(without(there, [0, 5]), fitted)
     strategy.placebo(without(there, [0, 5]), fitted)
     assert seen == {"cuda"}
-    assert strategy.noise_std(there) == strategy.noise_std(job_of())
+    assert (
+        strategy.price(there, 1).release_noise_std == strategy.price(job_of(), 1).release_noise_std
+    )
     for outcome in (fitted, after):
         assert {value.device.type for value in outcome.secret.values()} == {"cpu"}
         assert {value.device.type for value in outcome.state.values()} == {"cpu"}

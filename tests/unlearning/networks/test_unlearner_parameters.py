@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional
 
 from expunge.unlearning import RetrainNetwork, TorchUnlearner
-from expunge.unlearning.networks.parameters import check_unlearner
+from expunge.unlearning.networks.unlearner_parameters import check_unlearner
 
 
 def test_what_makes_sense_passes():

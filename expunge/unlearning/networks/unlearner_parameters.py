@@ -14,7 +14,7 @@ from expunge.core.checks import (
     integer,
     optional,
 )
-from expunge.unlearning.linear.parameters import target_epsilon
+from expunge.unlearning.linear.estimator_parameters import target_epsilon
 from expunge.unlearning.networks.retrain import RetrainNetwork
 
 __all__ = ["check_unlearner"]

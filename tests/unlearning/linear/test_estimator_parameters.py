@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from expunge import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.linear.parameters import RULES, check_parameters, row_bound, target_epsilon
+from expunge.unlearning.linear.estimator_parameters import (
+    RULES,
+    check_parameters,
+    row_bound,
+    target_epsilon,
+)
 
 
 @pytest.mark.parametrize("estimator", [CertifiedClassifier, CertifiedRegressor])

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.checks import (
+from expunge.unlearning.networks.inputs import Columns
+from expunge.unlearning.networks.module_checks import (
     check_rows_apart,
     last_linear,
     refuse_half_precision,
@@ -15,7 +16,6 @@ from expunge.unlearning.networks.checks import (
     refuse_tied_head,
     refuse_uncallable,
 )
-from expunge.unlearning.networks.inputs import Columns
 from tests.unlearning.networks.problems import masked, network, rows, texts
 
 

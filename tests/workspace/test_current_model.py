@@ -8,8 +8,8 @@ from safetensors.torch import save
 
 from expunge.errors import InvalidInput
 from expunge.unlearning.linear.files import load
+from expunge.workspace.current_model import head_of, loaded
 from expunge.workspace.folder import Folder
-from expunge.workspace.head import head_of, loaded
 from tests.workspace.tables_made import change_ledger, usual
 
 

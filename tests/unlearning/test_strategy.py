@@ -1,0 +1,162 @@
+"""The registry: names, records, and what other packages may and may not register."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from expunge.errors import InvalidInput
+from expunge.unlearning import strategy as registry
+from expunge.unlearning.linear.residual import Residual
+from expunge.unlearning.networks.head import Head
+from expunge.unlearning.strategy import (
+    OURS,
+    VERBS,
+    registered,
+    registered_as,
+    registered_type,
+    strategy_names,
+    strategy_of,
+)
+
+EACH = [(models, name) for models in OURS for name in OURS[models]]
+
+
+@dataclass(frozen=True)
+class Other:
+    """Has every verb and does nothing."""
+
+    size: int = 1
+    name = "other"
+    comparator = "anything"
+    observers: ClassVar[tuple[str, ...]] = ("final",)
+
+    def fit(self, job): ...
+
+    def forget(self, job, before): ...
+
+    def placebo(self, job, before): ...
+
+    def price(self, job, forget): ...
+
+
+class Entry:
+    """An entry point of another package."""
+
+    def __init__(self, name, loaded):
+        self.name, self.value, self.loaded = name, "theirs:record", loaded
+
+    def load(self):
+        if isinstance(self.loaded, Exception):
+            raise self.loaded
+        return self.loaded
+
+
+@pytest.fixture
+def offer(monkeypatch):
+    """Registers entry points as an installed package would."""
+
+    def offered(*entries):
+        monkeypatch.setattr(registry.metadata, "entry_points", lambda **_: entries)
+        registry._foreign.cache_clear()
+
+    yield offered
+    monkeypatch.undo()
+    registry._foreign.cache_clear()
+
+
+@pytest.mark.parametrize(("models", "name"), EACH)
+def test_every_name_gives_a_record_with_all_verbs(models, name):
+    record = strategy_of(models, name)
+    assert all(hasattr(record, verb) for verb in VERBS)
+    assert strategy_of(models, record) is record
+    assert registered_type(registered_as(record)) is type(record)
+
+
+def test_registered_strategies_are_known_by_their_own_names():
+    assert set(registered("linear")) == {"residual", "langevin", "noise_first", "retrain"}
+    assert set(registered("network")) == {"head", "head+finetune", "retrain", "langevin", "clipped"}
+    assert registered("network")["clipped"] == strategy_of("network", "clipped")
+
+
+def test_a_record_keeps_its_settings():
+    assert strategy_of("linear", Residual(1e-5)) == Residual(1e-5)
+    assert registered_as(Residual(1e-5)) == "linear.residual"
+    assert registered_as(Head()) == "network.head"
+    assert registered_as(Other()) is None
+
+
+@pytest.mark.parametrize("wrong", ["nobody", Residual, 3, None, object()])
+def test_what_is_no_strategy_is_refused(wrong):
+    with pytest.raises(InvalidInput, match=r"is not one of residual|neither a name nor a strategy"):
+        strategy_of("linear", wrong)
+
+
+def test_a_record_that_lacks_verbs_is_told_which():
+    class Half:
+        name = "half"
+
+        def fit(self, job): ...
+
+    with pytest.raises(InvalidInput, match="lacks observers, forget, placebo, price"):
+        strategy_of("linear", Half())
+
+
+def test_a_record_that_names_no_comparator_is_refused():
+    class Silent(Other):
+        comparator = None
+
+    with pytest.raises(InvalidInput, match="lacks comparator"):
+        strategy_of("linear", Silent())
+
+
+def test_a_record_may_not_take_the_name_of_one_of_ours():
+    class Taken(Other):
+        name = "residual"
+
+    with pytest.raises(InvalidInput, match="'residual' is a strategy of expunge"):
+        strategy_of("linear", Taken())
+
+
+def test_another_packages_strategy_is_one_of_the_names(offer):
+    offer(Entry("linear.other", Other), Entry("network.another", Other))
+    assert strategy_names("linear") == [*OURS["linear"], "other"]
+    assert strategy_of("linear", "other") == Other()
+    assert registered_as(Other(3)) == "linear.other"
+    assert registered_type("linear.other") is Other
+
+
+def test_it_cannot_override_one_of_ours(offer):
+    offer(Entry("linear.residual", Other))
+    assert strategy_names("linear") == list(OURS["linear"])
+    assert strategy_of("linear", "residual") == Residual()
+
+
+@pytest.mark.parametrize(
+    ("loaded", "said"),
+    [
+        (ImportError("gone"), "does not load: gone"),
+        (object, "lacks name, observers"),
+        (type("Renamed", (Other,), {"name": "else"}), "calls itself 'else'"),
+    ],
+)
+def test_what_goes_wrong_in_it_is_one_line_that_names_it(offer, loaded, said):
+    offer(Entry("linear.other", loaded))
+    with pytest.raises(InvalidInput, match=said):
+        strategy_of("linear", "other")
+
+
+@pytest.mark.parametrize("name", ["linear.nobody", "residual", "tables.residual", "Popen", ""])
+def test_a_document_cannot_name_what_is_not_registered(name):
+    with pytest.raises(ValueError, match="is not known here"):
+        registered_type(name)
+
+
+def test_names_are_to_be_had_without_torch():
+    code = (
+        "import sys; from expunge.unlearning.strategy import strategy_names; "
+        "assert strategy_names('linear')[0] == 'residual'; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
