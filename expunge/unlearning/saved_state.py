@@ -1,0 +1,127 @@
+"""What saved models of every kind have in common: an outcome and the circumstances of a fit.
+
+The document holds what JSON brings back, the tensors what the next request starts from. The store
+(`expunge.store`) keeps both, with the model, its certificate and the lineage.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.document import AccountRequest
+from expunge.accounting.history import History
+from expunge.accounting.target import EpsilonDelta
+from expunge.store import Lineage
+from expunge.unlearning.fitted import Fitted
+from expunge.unlearning.outcome import Outcome
+
+__all__ = [
+    "account_document",
+    "lineage_of",
+    "outcome_document",
+    "records_in",
+    "restored_outcome",
+    "restored_terms",
+    "secret_tensors",
+    "terms_document",
+]
+
+SECRET = "secret."  # before the names of an outcome's own secret tensors
+
+
+def lineage_of(fitted: Fitted) -> Lineage:
+    """The fit's name and the certificates since, as the store knows them."""
+    return Lineage(fit=fitted.lineage, issued=fitted.issued)
+
+
+def terms_document(fitted: Fitted) -> dict[str, Any]:
+    """The terms of a fit: what it promises, to whom, and what was handed out."""
+    job = fitted.job
+    return {
+        "epsilon": job.target.level,
+        "delta": job.target.delta,
+        "observer": job.observer,
+        "adaptive_requests": job.adaptive_requests,
+        "seed": job.seed,
+        "released": fitted.released,
+        "released_before": fitted.released_before,
+    }
+
+
+def restored_terms(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `terms_document` said, as arguments of a job and of a fitted state."""
+    job = {name: document[name] for name in ("observer", "adaptive_requests", "seed")}
+    job["target"] = EpsilonDelta(document["epsilon"], document["delta"])
+    return job, {name: document[name] for name in ("released", "released_before")}
+
+
+def outcome_document(outcome: Outcome) -> dict[str, Any]:
+    """An outcome without its tensors."""
+    return {
+        "account": account_document(outcome.assumptions, outcome.history),
+        "declared": list(outcome.declared),
+        "retained": list(outcome.retained),
+        "rounds": list(outcome.rounds),
+        "capacity": outcome.capacity,
+        "noise_free": outcome.noise_free,
+        "flops": outcome.flops,
+    }
+
+
+def secret_tensors(outcome: Outcome) -> dict[str, Tensor]:
+    """An outcome's secret tensors under the names that they have in a file."""
+    return {f"{SECRET}{name}": value for name, value in outcome.secret.items()}
+
+
+def restored_outcome(
+    document: dict[str, Any], state: dict[str, Tensor], tensors: dict[str, Tensor]
+) -> Outcome:
+    """The outcome that was saved.
+
+    Args:
+        state: Its model, by name.
+        tensors: Of the file; those of others are left aside.
+    """
+    assumptions, history = records_in(document["account"])
+    return Outcome(
+        state,
+        assumptions,
+        history,
+        declared=tuple(document["declared"]),
+        retained=tuple(document["retained"]),
+        rounds=tuple(document["rounds"]),
+        capacity=document["capacity"],
+        noise_free=document["noise_free"],
+        secret={n.removeprefix(SECRET): v for n, v in tensors.items() if n.startswith(SECRET)},
+        flops=document["flops"],
+    )
+
+
+def account_document(
+    assumptions: Assumptions | None, history: History | None
+) -> dict[str, Any] | None:
+    """A history in the form that `expunge account` reads; None where there is none."""
+    if assumptions is None or history is None:
+        return None
+    constants = {
+        name: {"value": getattr(assumptions, name), "mark": assumptions.mark(name)}
+        for name in assumptions.constants()
+    }
+    return {
+        "assumptions": constants,
+        "phases": [asdict(phase) for phase in history.phases],
+        "normaliser": history.normaliser,
+        "normaliser_count": history.normaliser_count,
+        "delta": 0.5,  # not asked for; the account's form has one
+    }
+
+
+def records_in(
+    document: dict[str, Any] | None,
+) -> tuple[Assumptions | None, History | None]:
+    """What `account_document` was given."""
+    if document is None:
+        return None, None
+    return AccountRequest.model_validate(document).records()
