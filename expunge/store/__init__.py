@@ -11,7 +11,7 @@ from expunge.store.index import Chunk, Index
 from expunge.store.lineage import Lineage
 from expunge.store.lock import Locked
 from expunge.store.reading import Saved, read, read_handed_out, read_steadily
-from expunge.store.writing import Generation, settle, write, writing
+from expunge.store.writing import Generation, settle, sole_writer, write
 
 __all__ = [
     "Chunk",
@@ -28,9 +28,9 @@ __all__ = [
     "read_handed_out",
     "read_steadily",
     "settle",
+    "sole_writer",
     "split",
     "unerased",
     "unpack",
     "write",
-    "writing",
 ]

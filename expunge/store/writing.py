@@ -9,7 +9,7 @@ writer finishes. On top the old certificate goes before the new model comes, and
 comes last, so no certificate ever lies beside a model of another generation.
 
 A ledger that decides what is current commits between `prepare` and `commit`, with the seal; after a
-kill it says which seal is in force (`writing(folder, seal=...)`).
+kill it says which seal is in force (`sole_writer(folder, seal=...)`).
 """
 
 import json
@@ -34,7 +34,7 @@ from expunge.store.lineage import Lineage
 from expunge.store.lock import alone
 from expunge.store.reading import check_on_top, find_index, prepared
 
-__all__ = ["Generation", "Writer", "settle", "write", "writing"]
+__all__ = ["Generation", "Writer", "settle", "sole_writer", "write"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def write(folder: str | Path, generation: Generation) -> str:
         OSError: the disk is full, or the like; the old generation is as it was.
         NotErased: the new generation is saved, the old one not erased.
     """
-    with writing(folder) as writer:
+    with sole_writer(folder) as writer:
         seal = writer.prepare(generation)
         writer.commit(seal)
     return seal
@@ -83,12 +83,12 @@ def settle(folder: str | Path, *, seal: str | None = None) -> None:
     """
     if not (Path(folder) / SECRET).is_dir():
         raise InvalidInput(str(folder), f"not a saved model (no {SECRET}/)")
-    with writing(folder, seal=seal):
+    with sole_writer(folder, seal=seal):
         pass
 
 
 @contextmanager
-def writing(folder: str | Path, *, seal: str | None = None) -> Iterator["Writer"]:
+def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Writer"]:
     """Be the only writer; at the end whatever is not current is erased.
 
     Args:
@@ -115,7 +115,7 @@ def writing(folder: str | Path, *, seal: str | None = None) -> Iterator["Writer"
 
 
 class Writer:
-    """The only writer of a folder; `writing` makes it."""
+    """The only writer of a folder; `sole_writer` makes it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

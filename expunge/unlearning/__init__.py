@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from expunge.errors import NoCertificate
 
 if TYPE_CHECKING:
-    from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
-    from expunge.unlearning.linear.files import load, save
+    from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
     from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
     from expunge.unlearning.linear.residual import Residual
     from expunge.unlearning.linear.retrain import Retrain
@@ -39,13 +38,11 @@ __all__ = [
     "TorchUnlearner",
     "Training",
     "load",
-    "save",
 ]
 
 # Loaded when asked for: solvers and kernels run where pydantic is not installed.
 _HOMES = {
-    "linear.estimator": ("CertifiedClassifier", "CertifiedRegressor"),
-    "linear.files": ("load", "save"),
+    "linear.estimator": ("CertifiedClassifier", "CertifiedRegressor", "load"),
     "linear.langevin": ("Langevin", "NoiseFirst"),
     "networks.clipped": ("Clipped",),
     "networks.finetune": ("HeadFinetune",),

@@ -6,11 +6,11 @@ Predicting never opens a private record.
 import hashlib
 
 from safetensors import SafetensorError
-from safetensors.torch import load
+from safetensors.torch import load as tensors_of
 
 from expunge.errors import InvalidInput
 from expunge.ledger import Entries, Model
-from expunge.unlearning.linear import files
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.folder import Folder
 
@@ -28,13 +28,13 @@ def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
     if hashlib.sha256(content).hexdigest() != model.sha256:
         raise InvalidInput(str(path), "is not the model that the ledger names; it was changed")
     try:
-        theta = load(content)["theta"]
+        theta = tensors_of(content)["theta"]
     except (SafetensorError, KeyError) as error:
         raise InvalidInput(str(path), f"not a model ({error})") from error
     return LinearHead.of(theta, entries.setting("head"))
 
 
-def loaded(folder: Folder, model: Model) -> files.Estimator:
+def loaded(folder: Folder, model: Model) -> CertifiedClassifier | CertifiedRegressor:
     """The estimator behind the current model, records and secrets included.
 
     Raises:
@@ -42,6 +42,6 @@ def loaded(folder: Folder, model: Model) -> files.Estimator:
     """
     path = folder.secret_folder(model.secret)
     try:
-        return files.load(path)
+        return load(path)
     except ValueError as error:
         raise InvalidInput(str(path), f"is damaged, restore it from a backup ({error})") from error

@@ -17,7 +17,6 @@ import pyarrow as pa
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.linear.files import save
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
@@ -127,7 +126,7 @@ def _write(
         write_table(public_records.table, folder.records_file(PUBLIC_RECORDS))
     content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    save(model, folder.secret_folder(token))
+    model.save(folder.secret_folder(token))
     write_whole(folder.model_file(digest), content)
     folder.ledger.create()
     with folder.ledger.writing() as entries:

@@ -12,7 +12,6 @@ from expunge.accounting.certificate import Certificate
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
 from expunge.ledger import Entries, Request
-from expunge.unlearning.linear.files import save
 from expunge.workspace.current_model import loaded
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
@@ -50,7 +49,7 @@ def honour(
     write_table(table.filter(compute.invert(gone)), folder.records_file(records))
     content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    save(model, folder.secret_folder(token))
+    model.save(folder.secret_folder(token))
     write_whole(folder.model_file(digest), content)
     for kind in ("models", "records", "secret"):
         sync(folder.path / kind)

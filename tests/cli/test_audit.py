@@ -25,7 +25,7 @@ def test_the_sandwich_is_printed(workspace):
 
 
 def test_a_contradiction_exits_1(workspace, monkeypatch):
-    from expunge.workspace import audit as module
+    from expunge.audit import laws as module
 
     plain = module.laws_of
     monkeypatch.setattr(module, "laws_of", lambda *a, **k: plain(*a, **k, noise=0.02))
@@ -36,7 +36,7 @@ def test_a_contradiction_exits_1(workspace, monkeypatch):
 
 def test_an_alarm_beside_a_loud_null_control_exits_0_and_says_why(workspace, monkeypatch):
     """It used to print "cannot conclude" and to exit 1."""
-    from expunge.workspace import audit as module
+    from expunge.audit import laws as module
 
     plain = module.laws_of
 

@@ -21,7 +21,7 @@ from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput
-from expunge.store import read, settle, unerased, write, writing
+from expunge.store import read, settle, sole_writer, unerased, write
 from expunge.store.index import digest
 from tests.store.generations import (
     files_in,
@@ -48,7 +48,7 @@ def next_one(folder):
 
 def by_ledger(folder):
     ledger = folder.parent / LEDGER
-    with writing(folder, seal=ledger.read_text()) as writer:
+    with sole_writer(folder, seal=ledger.read_text()) as writer:
         seal = writer.prepare(following(read(folder)))
         write_whole(ledger, seal.encode())
         writer.commit(seal)

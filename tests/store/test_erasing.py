@@ -2,7 +2,7 @@
 
 import pytest
 
-from expunge.store import NotErased, erasing, read, settle, unerased, write, writing
+from expunge.store import NotErased, erasing, read, settle, sole_writer, unerased, write
 from tests.store.generations import files_in, following, holds, saved_in, trace
 
 
@@ -30,7 +30,7 @@ def test_other_rows_stay_in_the_files_that_they_were_in(folder):
 
 
 def test_between_commit_and_erasure_what_is_left_is_named(folder):
-    with writing(folder) as writer:
+    with sole_writer(folder) as writer:
         writer.commit(writer.prepare(following(read(folder))))
         left = unerased(folder)
         assert any(trace(1) in path.read_bytes() for path in left)

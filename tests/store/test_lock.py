@@ -5,14 +5,14 @@ import stat
 
 import pytest
 
-from expunge.store import Locked, lock, read, settle, write, writing
+from expunge.store import Locked, lock, read, settle, sole_writer, write
 from expunge.store.lock import alone
 from tests.store.generations import files_in, following, fresh, saved_in
 
 
 def test_while_one_writes_nobody_else_does_and_everybody_reads(tmp_path):
     folder = saved_in(tmp_path / "m")
-    with writing(folder) as writer:
+    with sole_writer(folder) as writer:
         for verb in (lambda: write(folder, fresh()), lambda: settle(folder)):
             with pytest.raises(Locked, match="another process is writing there; try again"):
                 verb()

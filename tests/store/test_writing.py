@@ -10,7 +10,7 @@ import pytest
 
 from expunge.core import whole_file
 from expunge.errors import InvalidInput
-from expunge.store import NewChunk, erase_rows, read, settle, write, writing
+from expunge.store import NewChunk, erase_rows, read, settle, sole_writer, write
 from tests.store.generations import (
     FIT,
     OTHER_FIT,
@@ -260,7 +260,7 @@ def test_an_interrupted_first_save_leaves_nothing(tmp_path, monkeypatch):
 
 def test_what_is_prepared_and_not_committed_is_gone_at_the_end(folder):
     before = files_in(folder)
-    with writing(folder) as writer:
+    with sole_writer(folder) as writer:
         writer.prepare(following(read(folder)))
         assert files_in(folder) != before
     assert files_in(folder) == before
@@ -268,7 +268,7 @@ def test_what_is_prepared_and_not_committed_is_gone_at_the_end(folder):
 
 def test_what_was_committed_stays_whatever_goes_wrong_afterwards(folder):
     def interrupted():
-        with writing(folder) as writer:
+        with sole_writer(folder) as writer:
             writer.commit(writer.prepare(following(read(folder))))
             raise KeyboardInterrupt
 
@@ -283,7 +283,7 @@ def test_only_what_was_prepared_can_be_committed(folder):
     before = files_in(folder)
     with (
         pytest.raises(InvalidInput, match="no generation with the seal"),
-        writing(folder) as writer,
+        sole_writer(folder) as writer,
     ):
         writer.commit("0" * 64)
     assert files_in(folder) == before
@@ -291,7 +291,7 @@ def test_only_what_was_prepared_can_be_committed(folder):
 
 def prepared(folder, target):
     """A copy of the folder as a writer leaves it who is killed between prepare and commit."""
-    with writing(folder) as writer:
+    with sole_writer(folder) as writer:
         seal = writer.prepare(following(read(folder)))
         shutil.copytree(folder, target)
     (target / "secret/.lock").unlink()

@@ -27,7 +27,7 @@ def state(estimator):
     job, outcome = estimator.fitted_.job, estimator.fitted_.outcome
     return (
         outcome.theta.numpy().tobytes(),
-        tuple((name, value.numpy().tobytes()) for name, value in outcome.secret.items()),
+        tuple((name, value.numpy().tobytes()) for name, value in sorted(outcome.secret.items())),
         job.features.numpy().tobytes(),
         job.targets.numpy().tobytes(),
         job.roster.present.numpy().tobytes(),

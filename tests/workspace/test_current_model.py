@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.linear.files import load
+from expunge.unlearning.linear.estimator import load
 from expunge.workspace.current_model import head_of, loaded
 from expunge.workspace.folder import Folder
 from tests.workspace.tables_made import change_ledger, usual
@@ -41,14 +41,14 @@ def test_the_estimator_behind_it_comes_with_its_records(workspace):
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])
 def test_a_damaged_secret_is_named(workspace, damage):
-    (secret,) = (workspace / "secret").glob("*/secret-*")
+    (secret,) = (workspace / "secret").glob("*/secret/state-*")
     secret.write_bytes(secret.read_bytes()[:-1] + b"\x07")
     if damage == "missing":
         secret.unlink()
     folder = Folder(workspace)
     with (
         folder.reading() as (_, model),
-        pytest.raises(InvalidInput, match=f"{secret.parent}: is damaged"),
+        pytest.raises(InvalidInput, match=f"{secret.parents[1]}: is damaged"),
     ):
         loaded(folder, model)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.linear.files import load
+from expunge.unlearning.linear.estimator import load
 from expunge.workspace import predict as module
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.forget import forget

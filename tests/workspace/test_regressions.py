@@ -1,5 +1,6 @@
 """Faults that were found once: unlucky moments, unlucky files, power cuts."""
 
+import errno
 import subprocess
 import sys
 
@@ -46,7 +47,7 @@ def test_an_honoured_request_is_not_said_to_be_pending(tmp_path, monkeypatch):
 
 def test_exit_status_2_means_that_nothing_was_recorded(tmp_path):
     workspace = usual(tmp_path)
-    (secret,) = (workspace / "secret").glob("*/secret-*")
+    (secret,) = (workspace / "secret").glob("*/secret/state-*")
     secret.write_bytes(secret.read_bytes()[:-1] + b"\x07")
     before = ledger_rows(workspace)
     outcome = expunge("forget", workspace, "00003")
@@ -89,13 +90,13 @@ def test_a_bad_output_is_found_before_the_work(tmp_path, monkeypatch):
 
 
 def test_the_names_of_the_new_secret_files_are_on_disk_before_the_commit(tmp_path, monkeypatch):
-    """Otherwise a power cut after the commit could lose secret/<token>/estimator.json."""
-    from expunge.unlearning.linear import files
+    """Otherwise a power cut after the commit could lose secret/<token>."""
+    from expunge.store import writing
     from expunge.workspace import honour as module
 
     workspace, synced = usual(tmp_path), []
     sync = module.sync
-    for where in (module, files):
+    for where in (module, writing):
         monkeypatch.setattr(where, "sync", lambda path: (synced.append(path), sync(path))[1])
     forget(workspace, ["00003"])
     (secret,) = (workspace / "secret").iterdir()
@@ -103,12 +104,12 @@ def test_the_names_of_the_new_secret_files_are_on_disk_before_the_commit(tmp_pat
 
 
 def test_fit_syncs_every_folder_it_fills(tmp_path, monkeypatch):
-    from expunge.unlearning.linear import files
+    from expunge.store import writing
     from expunge.workspace import fit as module
 
     synced = []
     sync = module.sync
-    for where in (module, files):
+    for where in (module, writing):
         monkeypatch.setattr(where, "sync", lambda path: (synced.append(path), sync(path))[1])
     fitted(tmp_path)
     names = {path.name for path in synced}
@@ -117,16 +118,14 @@ def test_fit_syncs_every_folder_it_fills(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_leaves_the_request_pending_and_says_so(tmp_path, monkeypatch):
-    from safetensors import SafetensorError
+    from expunge.store import writing
 
-    from expunge.unlearning.linear import files
-
-    def full(*_):
-        raise SafetensorError("No space left on device")
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     workspace = usual(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(files, "save_file", full)
+        patch.setattr(writing, "write_whole", full)
         outcome = expunge("forget", workspace, "00003")
     assert outcome.status == 1
     assert "stays pending" in outcome.err

@@ -33,6 +33,7 @@ from expunge.unlearning.linear.estimator_parameters import check_parameters, row
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.saved_estimator import write_fitted
 from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.linear.tolerances import attainable, least_tolerance
 from expunge.unlearning.pricing import check_observer
@@ -40,6 +41,7 @@ from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.requests import honour
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.settings import describe
 from expunge.unlearning.strategy import Strategy, strategy_of
 
 __all__ = ["Certified", "unchanged_on_failure"]
@@ -173,14 +175,34 @@ class Certified(BaseEstimator):
         return self.release().model_bytes
 
     def save(self, folder: str | Path) -> None:
-        """Write model, records and certificate into a folder (`expunge.unlearning.linear.files`).
+        """Write model, certificate, records and secret state into a folder (`expunge.store`).
 
         Certificates issued from then on say that they rest on your word that this state is
         continued once.
-        """
-        from expunge.unlearning.linear import files
 
-        files.save(self, folder)  # pyright: ignore[reportArgumentType]
+        Raises:
+            ValueError: the folder holds something else, a later request or another fit's, or the
+                model has a loss of the user's.
+        """
+        parameters = self.get_params(deep=False)
+        parameters.pop("loss", None)
+        parameters["strategy"] = describe(parameters["strategy"], "strategy")
+        if parameters.get("classes") is not None:
+            parameters["classes"] = np.asarray(parameters["classes"]).tolist()
+        names = getattr(self, "feature_names_in_", None)
+        fitted = self.fitted_
+        self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
+        kept = {"set": parameters, "feature_names": None if names is None else names.tolist()}
+        write_fitted(fitted, folder, type(self).__name__, kept)
+
+    def resume(self, fitted: LinearFitted, feature_names: list[str] | None) -> None:
+        """Go on from a state that was saved."""
+        self.n_features_in_ = fitted.job.features.shape[1] - 1
+        if feature_names is not None:
+            self.feature_names_in_ = np.asarray(feature_names, dtype=object)
+        if fitted.classes is not None:
+            self.classes_ = fitted.classes.copy()
+        self._state = fitted
 
     def plan(self, forget: int) -> list[Price]:
         """Every strategy, priced for forgetting so many records, those that can be taken first."""

@@ -10,6 +10,7 @@ and the certificate says that preprocessing is declared, not checked.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,14 +18,17 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from expunge.errors import InvalidInput
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.ids import frame_index
 from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.saved_estimator import read_fitted
+from expunge.unlearning.settings import rebuild
 from expunge.unlearning.strategy import Strategy
 
-__all__ = ["CertifiedClassifier", "CertifiedRegressor"]
+__all__ = ["CertifiedClassifier", "CertifiedRegressor", "load"]
 
 
 class CertifiedClassifier(ClassifierMixin, Certified):
@@ -206,3 +210,23 @@ class CertifiedRegressor(RegressorMixin, Certified):
         if self.loss is not None:
             return replace(self.loss, l2=self.l2, row_norm=row_norm)
         return Squared(self.l2, row_norm, self.target_norm, self.radius)
+
+
+def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:
+    """A fitted estimator as `save` wrote it.
+
+    Raises:
+        ValueError: not such a folder, of an earlier version, or changed since.
+    """
+    fitted, kind, kept = read_fitted(folder)
+    if kind not in ESTIMATORS:
+        raise InvalidInput(str(folder), f"holds a {kind}, not an estimator")
+    parameters = kept["set"] | {"strategy": rebuild(kept["set"]["strategy"])}
+    estimator = ESTIMATORS[kind](**parameters)
+    estimator.resume(fitted, kept["feature_names"])
+    return estimator
+
+
+ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind for kind in (CertifiedClassifier, CertifiedRegressor)
+}

@@ -1,6 +1,7 @@
-import json
+"""Estimators on disk: they come back whole, and what was forgotten is not there."""
+
 import shutil
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,9 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from expunge.accounting.verification import differences
-from expunge.unlearning.linear import files
-from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
-from expunge.unlearning.linear.files import load, save
+from expunge.store import read
+from expunge.unlearning.linear import saved_estimator
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
@@ -41,7 +42,7 @@ def test_what_was_saved_comes_back_whole_and_can_go_on(tmp_path, strategy, reque
     clf = fitted(strategy)
     for i in range(requests):
         clf.forget(f"r{i}")
-    save(clf, tmp_path / "model")
+    clf.save(tmp_path / "model")
     back = load(tmp_path / "model")
     X, _ = labelled(60)
     assert type(back) is CertifiedClassifier
@@ -61,13 +62,13 @@ def test_what_was_saved_comes_back_whole_and_can_go_on(tmp_path, strategy, reque
 def test_another_model_does_not_fit_the_certificate(tmp_path, strategy):
     clf = fitted(strategy)
     clf.forget("r1")
-    save(clf, tmp_path / "model")
-    (file,) = (tmp_path / "model").glob("model-*.safetensors")
+    clf.save(tmp_path / "model")
+    file = tmp_path / "model/model.safetensors"
     assert file.read_bytes() == clf.model_bytes() == load(tmp_path / "model").model_bytes()
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
-    with pytest.raises(ValueError, match="not the one that its certificate is about"):
+    with pytest.raises(ValueError, match="is of another state"):
         load(tmp_path / "model")
 
 
@@ -79,21 +80,28 @@ def test_before_a_deletion_nobody_can_try_the_models_hash_against_records_they_s
 
 
 def test_a_file_that_lost_its_salt_is_refused(tmp_path):
-    save(fitted("retrain"), tmp_path / "model")
-    (file,) = (tmp_path / "model").glob("model-*.safetensors")
+    fitted("retrain").save(tmp_path / "model")
+    file = tmp_path / "model/model.safetensors"
     save_file(load_file(file), file)
-    with pytest.raises(ValueError, match="different salts"):
+    with pytest.raises(ValueError, match="is of another state"):
         load(tmp_path / "model")
 
 
-def test_state_without_a_salt_is_of_an_earlier_version(tmp_path):
-    save(fitted("retrain"), tmp_path / "model")
-    (file,) = (tmp_path / "model").glob("secret-*.safetensors")
-    known = load_file(file)
-    known.pop("secret.salt")
-    save_file(known, file)
-    with pytest.raises(ValueError, match="a model without noise, and no salt for its file"):
-        load(tmp_path / "model")
+@pytest.mark.parametrize("strategy", ["residual", "retrain"])
+def test_a_flipped_bit_in_any_file_is_refused(tmp_path, strategy):
+    clf = fitted(strategy)
+    clf.forget("r1")
+    clf.save(tmp_path / "model")
+    for path in [path for path in (tmp_path / "model").rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        for place in (0, len(content) // 2, len(content) - 1):
+            flipped = bytearray(content)
+            flipped[place] ^= 4
+            path.write_bytes(flipped)
+            with pytest.raises(ValueError, match=str(tmp_path)):
+                load(tmp_path / "model")
+        path.write_bytes(content)
+    load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("reference", ["zero", "start", "center"])
@@ -102,7 +110,7 @@ def test_a_regressor_without_a_ball_comes_back(tmp_path, reference):
     regressor = CertifiedRegressor(target_norm=0.8, reference=reference)
     regressor.fit(X, y, public=measured(seed=1))
     regressor.forget([3])
-    save(regressor, tmp_path / "model")
+    regressor.save(tmp_path / "model")
     back = load(tmp_path / "model")
     assert state(back) == state(regressor)
     assert back.radius == np.inf
@@ -117,7 +125,7 @@ def test_a_regressor_without_a_ball_comes_back(tmp_path, reference):
 def test_labels_of_every_kind_come_back(tmp_path, names):
     X, y = labelled(40)
     clf = CertifiedClassifier().fit(X, names[y])
-    save(clf, tmp_path / "model")
+    clf.save(tmp_path / "model")
     back = load(tmp_path / "model")
     assert back.classes_.dtype == clf.classes_.dtype
     np.testing.assert_array_equal(back.predict(X), clf.predict(X))
@@ -126,30 +134,26 @@ def test_labels_of_every_kind_come_back(tmp_path, names):
 def test_float32_records_stay_float32(tmp_path):
     X, y = labelled(40)
     clf = CertifiedClassifier().fit(X.astype(np.float32), y)
-    save(clf, tmp_path / "model")
+    clf.save(tmp_path / "model")
     assert load(tmp_path / "model").fitted_.job.features.dtype == torch.float32
 
 
 def test_the_folder_holds_json_and_safetensors_and_nothing_else(tmp_path):
     clf = fitted()
     clf.forget("r3")
-    save(clf, tmp_path / "model")
-    named = json.loads((tmp_path / "model/estimator.json").read_text())["files"]
-    assert {path.name for path in (tmp_path / "model").iterdir()} == {
-        "estimator.json",
-        named["model"],
-        named["secret"],
-    }
-    for name in named.values():
-        load_file(tmp_path / "model" / name)
+    clf.save(tmp_path / "model")
+    files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".json", ".safetensors"}
+    on_top = {path.name for path in (tmp_path / "model").iterdir()}
+    assert on_top == {"model.safetensors", "certificate.json", "secret"}
     assert list(tmp_path.iterdir()) == [tmp_path / "model"]  # and no litter beside it
 
 
-def test_what_may_leave_the_house_holds_the_released_model_only(tmp_path):
+def test_what_may_be_handed_out_holds_the_released_model_only(tmp_path):
     clf = fitted()
     clf.forget("r3")
-    save(clf, tmp_path / "model")
-    released = load_file(next((tmp_path / "model").glob("model-*")))
+    clf.save(tmp_path / "model")
+    released = load_file(tmp_path / "model/model.safetensors")
     assert list(released) == ["theta"]
     assert torch.equal(released["theta"], clf.fitted_.outcome.theta)
     assert not torch.equal(released["theta"], clf.fitted_.outcome.secret["theta"])
@@ -160,101 +164,131 @@ def test_forgotten_rows_are_not_on_disk(tmp_path):
     X[3] = 0.123456789
     clf = CertifiedClassifier().fit(X, y)
     pattern = clf.fitted_.job.features[3, :1].numpy().tobytes()
-    save(clf, tmp_path / "model")
-    assert pattern in next((tmp_path / "model").glob("secret-*")).read_bytes()
+    clf.save(tmp_path / "model")
+    (rows,) = (tmp_path / "model/secret").glob("chunk-*")
+    assert pattern in rows.read_bytes()
     clf.forget(3)
-    save(clf, tmp_path / "model")
-    for path in (tmp_path / "model").iterdir():
+    clf.save(tmp_path / "model")
+    for path in (path for path in (tmp_path / "model").rglob("*") if path.is_file()):
         assert pattern not in path.read_bytes()
+
+
+def test_a_request_rewrites_only_the_chunks_that_hold_its_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    before = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]
+    clf.forget("r3")  # row 203 of 260, after the public ones
+    clf.save(tmp_path / "model")
+    after = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]
+    assert len(before) == len(after) == 17
+    assert [a == b for a, b in zip(before, after, strict=True)] == [
+        place != 203 // 16 for place in range(17)
+    ]
+    assert state(load(tmp_path / "model")) == state(clf)
+
+
+def test_a_later_request_is_not_saved_over(tmp_path):
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    later = load(tmp_path / "model")
+    later.forget("r3")
+    later.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="holds a request that this state has not honoured"):
+        clf.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="holds requests of another fit"):
+        fitted().save(tmp_path / "model")
+    assert state(load(tmp_path / "model")) == state(later)
 
 
 def test_a_second_save_replaces_the_first(tmp_path):
     clf = fitted()
-    save(clf, tmp_path / "model")
+    clf.save(tmp_path / "model")
     clf.forget("r3")
-    save(clf, str(tmp_path / "model"))
+    clf.save(str(tmp_path / "model"))
     assert state(load(tmp_path / "model")) == state(clf)
     assert list(tmp_path.iterdir()) == [tmp_path / "model"]
 
 
-@pytest.mark.parametrize("writer", ["save_file", "_document", "_secret"])
+@pytest.mark.parametrize("writer", ["tensor_bytes", "_document", "_state"])
 def test_an_interrupted_save_leaves_the_old_folder_and_no_litter(tmp_path, monkeypatch, writer):
     clf = fitted()
-    save(clf, tmp_path / "model")
+    clf.save(tmp_path / "model")
     before = state(clf)
     clf.forget("r3")
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, writer, interrupted)
+    monkeypatch.setattr(saved_estimator, writer, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        save(clf, tmp_path / "model")
+        clf.save(tmp_path / "model")
     monkeypatch.undo()
     assert state(load(tmp_path / "model")) == before
     assert list(tmp_path.iterdir()) == [tmp_path / "model"]
 
 
 def test_an_interrupted_first_save_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "save_file", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    full = OSError("disk full")
+    monkeypatch.setattr("expunge.store.writing.write_whole", lambda *_, **__: raised(full))
     with pytest.raises(OSError, match="disk full"):
-        save(fitted(), tmp_path / "model")
+        fitted().save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def raised(error):
+    raise error
 
 
 def test_a_folder_that_is_not_a_saved_estimator_is_named(tmp_path):
     for folder in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(ValueError, match=r"not a saved estimator") as caught:
+        with pytest.raises(ValueError, match="not a saved model") as caught:
             load(folder)
         assert str(folder) in str(caught.value)
-    (tmp_path / "estimator.json").write_text("{not json")
-    with pytest.raises(ValueError, match="not a saved estimator"):
-        load(tmp_path)
 
 
-def test_another_format_is_named(tmp_path):
-    save(fitted(), tmp_path / "model")
-    path = tmp_path / "model/estimator.json"
-    document = json.loads(path.read_text())
-    path.write_text(json.dumps(document | {"format": 999}))
-    with pytest.raises(ValueError, match="format 999, this version reads"):
+def test_what_an_earlier_version_saved_is_refused_by_name(tmp_path):
+    (tmp_path / "estimator.json").write_text('{"format": 2}')
+    for verb in (lambda: load(tmp_path), lambda: fitted().save(tmp_path)):
+        with pytest.raises(ValueError, match=r"estimator\.json was written by an earlier version"):
+            verb()
+
+
+def test_another_kind_of_model_is_named(tmp_path):
+    from tests.unlearning.networks.test_unlearner import fitted as fitted_network
+
+    fitted_network("head").save(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"not a saved estimator|holds a TorchUnlearner|earlier"):
         load(tmp_path / "model")
 
 
 def test_a_saved_folder_can_be_moved(tmp_path):
     clf = fitted()
-    save(clf, tmp_path / "a/b/model")
+    clf.save(tmp_path / "a/b/model")
     shutil.move(str(tmp_path / "a/b/model"), str(tmp_path / "elsewhere"))
     assert state(load(tmp_path / "elsewhere")) == state(clf)
 
 
-def test_nothing_here_imports_pickle():
-    source = Path(files.__file__).read_text()
-    assert "import pickle" not in source
-    assert "torch.load" not in source
-    assert "joblib" not in source
-
-
 @pytest.mark.parametrize("observer", ["final", "all"])
-def test_a_reloaded_estimator_still_says_that_an_earlier_model_left_the_house(tmp_path, observer):
+def test_a_reloaded_estimator_still_says_that_an_earlier_model_was_handed_out(tmp_path, observer):
     clf = fitted(Langevin(learn_steps=40, capacity=0.2), observer=observer)
     if observer == "all":  # its own history covers what it released, not what another fit did
         X, y = labelled(60)
         clf.fit(X, y, public=labelled(200, seed=1), ids=[f"r{i}" for i in range(60)])
-    save(clf, tmp_path / "model")
+    clf.save(tmp_path / "model")
     for request in ("r1", "r2"):
         back = load(tmp_path / "model")
         certificate = back.forget(request)
         assert certificate.earlier_releases == "not covered"
         assert certificate.claim.statement == clf.forget(request).claim.statement
         assert any("EARLIER RELEASES NOT COVERED" in line for line in certificate.claim.statement)
-        save(back, tmp_path / "model")
+        back.save(tmp_path / "model")
 
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_a_reloaded_estimator_still_knows_whether_its_labels_were_declared(tmp_path, declared):
     X, y = labelled(60)
     clf = CertifiedClassifier(classes=[0, 1] if declared else None).fit(X, y)
-    save(clf, tmp_path / "model")
+    clf.save(tmp_path / "model")
     one, other = load(tmp_path / "model").forget(3), clf.forget(3)
     assert one.declared == other.declared

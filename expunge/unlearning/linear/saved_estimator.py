@@ -1,0 +1,174 @@
+"""A fitted linear model on disk, and back: safetensors and JSON in a store, never pickle.
+
+document    parameters, terms, labels, ids, history
+state       what the next request starts from: un-noised solutions, Gram matrices
+rows        features and targets, in chunks; a request rewrites those that hold its records
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_of
+from safetensors.torch import save as tensor_bytes
+from torch import Tensor
+
+from expunge.errors import InvalidInput
+from expunge.losses import Declared
+from expunge.store import Chunk, Generation, NewChunk, Saved, erase_rows, read, split, unpack, write
+from expunge.unlearning.ids import id_rows
+from expunge.unlearning.linear.linear_fitted import LinearFitted
+from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.model_file import salt_in
+from expunge.unlearning.roster import Roster
+from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.saved_state import (
+    lineage_of,
+    outcome_document,
+    restored_outcome,
+    restored_terms,
+    secret_tensors,
+    terms_document,
+)
+from expunge.unlearning.settings import describe, rebuild
+
+__all__ = ["read_fitted", "write_fitted"]
+
+ROWS = "rows"  # the table of features and targets
+POINTS = ("start", "center")
+
+
+def write_fitted(
+    fitted: LinearFitted, folder: str | Path, kind: str, parameters: Mapping[str, Any]
+) -> None:
+    """Save a fitted model into a folder, in place of the state before.
+
+    Args:
+        kind: Which estimator it belongs to.
+        parameters: What JSON is to bring back for the estimator.
+
+    Raises:
+        ValueError: the folder holds something else, a later request or another fit's, or the
+            model has a loss of the user's.
+        NoCertificate: the stored records changed.
+    """
+    fitted.check_unchanged()
+    if isinstance(fitted.job.loss, Declared):
+        raise InvalidInput("loss", "a function cannot be saved; save the data and fit again")
+    generation = Generation(
+        kind,
+        lineage_of(fitted),
+        _document(fitted) | {"parameters": dict(parameters)},
+        tensor_bytes(_state(fitted)),
+        fitted.model_bytes,
+        fitted.certificate,
+        _chunks(fitted, Path(folder)),
+    )
+    write(folder, generation)
+
+
+def read_fitted(folder: str | Path) -> tuple[LinearFitted, str, dict[str, Any]]:
+    """A fitted model as it was saved, its estimator's kind and parameters.
+
+    Raises:
+        ValueError: not such a folder, of an earlier version, or changed since.
+    """
+    saved = read(folder)
+    try:
+        fitted = _restored(saved)
+    except (KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
+        raise InvalidInput(str(folder), f"not a saved estimator ({error})") from error
+    return fitted, saved.index.kind, saved.document["parameters"]
+
+
+def _document(fitted: LinearFitted) -> dict[str, Any]:
+    roster = fitted.job.roster
+    return {
+        "terms": terms_document(fitted),
+        "strategy": describe(fitted.strategy, "strategy"),
+        "outcome": outcome_document(fitted.outcome),
+        "device": str(fitted.job.features.device),
+        "labels": fitted.labels,
+        "head": fitted.head.document(),
+        "public": roster.public,
+        "private": roster.private,
+        "ids": list(roster.ids),
+    }
+
+
+def _state(fitted: LinearFitted) -> dict[str, Tensor]:
+    points = {name: getattr(fitted.job, name) for name in POINTS}
+    tensors = {
+        "left": fitted.job.roster.left,
+        "fingerprint": torch.tensor(list(fitted.fingerprint or b""), dtype=torch.uint8),
+        **secret_tensors(fitted.outcome),
+        **{name: point for name, point in points.items() if point is not None},
+    }
+    return {name: value.contiguous().cpu().clone() for name, value in tensors.items()}
+
+
+def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
+    """The rows; of those that the folder holds, only chunks with rows that left since."""
+    before = _state_before(fitted, folder)
+    if before is not None:
+        gone = fitted.job.roster.departures[len(before.index.lineage.issued) :]
+        yield from erase_rows(before, ROWS, [int(row) for rows in gone for row in rows])
+        return
+    columns = {"features": fitted.job.features, "targets": fitted.job.targets}
+    yield from split(ROWS, {name: column.cpu().numpy() for name, column in columns.items()})
+
+
+def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
+    """An earlier state of the same fit, if the folder holds one."""
+    try:
+        before = read(folder)
+    except InvalidInput:
+        return None  # nothing is there, or the writer will say what is wrong with it
+    return before if before.index.lineage.fit == fitted.lineage else None
+
+
+def _restored(saved: Saved) -> LinearFitted:
+    """The fitted model of a folder.
+
+    Raises:
+        ValueError: its parts do not belong together.
+    """
+    document, tensors, model = saved.document, tensors_of(saved.state()), saved.model()
+    for_job, for_fitted = restored_terms(document["terms"])
+    outcome = restored_outcome(document["outcome"], tensors_of(model), tensors)
+    head = LinearHead.of(outcome.theta, document["head"])
+    ids = id_rows(document["ids"], document["private"], document["public"])
+    roster = Roster.of(ids, document["public"], tensors["left"])
+    parts = [unpack(saved.rows(chunk)) for chunk in saved.chunks(ROWS)]
+    features, targets = (
+        torch.from_numpy(np.concatenate([part[name] for part in parts])).to(document["device"])
+        for name in ("features", "targets")
+    )
+    points = {name: tensors.get(name) for name in POINTS}
+    job = LinearJob(
+        loss=head.loss, features=features, targets=targets, roster=roster, **points, **for_job
+    )
+    fitted = LinearFitted(
+        job=job,
+        rows=RowStore((features, targets), erasures=roster.request),
+        strategy=rebuild(document["strategy"]),
+        outcome=outcome,
+        classes=head.classes,
+        labels=document["labels"],
+        lineage=saved.index.lineage.fit,
+        issued=saved.index.lineage.issued,
+        copied=True,
+        certificate=saved.certificate(),
+        **for_fitted,
+    )
+    if salt_in(model) != outcome.salt:
+        raise ValueError("the model's file and the secret state have different salts")
+    if len(fitted.issued) != roster.request:
+        raise ValueError(f"{len(fitted.issued)} certificates for {roster.request} requests")
+    if fitted.fingerprint != bytes(tensors["fingerprint"].tolist()):
+        raise ValueError("the stored records changed")
+    return fitted

@@ -1,0 +1,75 @@
+"""What saved models of every kind have in common comes back as it was."""
+
+import json
+from dataclasses import fields
+
+import pytest
+import torch
+
+from expunge.unlearning.saved_state import (
+    account_document,
+    lineage_of,
+    outcome_document,
+    records_in,
+    restored_outcome,
+    restored_terms,
+    secret_tensors,
+    terms_document,
+)
+from tests.unlearning.networks.test_unlearner import fitted as fitted_network
+from tests.unlearning.test_released import CertifiedClassifier, fitted
+
+
+@pytest.fixture(params=["linear", "network", "before any request"])
+def state(request):
+    if request.param == "network":
+        model = fitted_network("langevin", random_state=1)
+        model.forget("p1")
+        return model.fitted_
+    return fitted(CertifiedClassifier, forgotten=request.param == "linear")[0].fitted_
+
+
+def through_json(document):
+    return json.loads(json.dumps(document))
+
+
+def test_an_outcome_comes_back_whole(state):
+    outcome = state.outcome
+    document = through_json(outcome_document(outcome))
+    again = restored_outcome(document, outcome.state, secret_tensors(outcome) | {"other": None})
+    for field in {field.name for field in fields(outcome)} - {"assumptions", "secret"}:
+        assert getattr(again, field) is outcome.state or (
+            getattr(again, field) == getattr(outcome, field)
+        )
+    assert set(again.secret) == set(outcome.secret)
+    assert all(torch.equal(again.secret[name], value) for name, value in outcome.secret.items())
+
+
+def test_a_history_comes_back_to_the_last_bit(state):
+    outcome = state.outcome
+    document = through_json(account_document(outcome.assumptions, outcome.history))
+    assumptions, history = records_in(document)
+    assert history == outcome.history
+    assert stated(assumptions) == stated(outcome.assumptions)
+
+
+def stated(assumptions):
+    """Every constant with its mark."""
+    if assumptions is None:
+        return None
+    names = assumptions.constants()
+    return {name: (getattr(assumptions, name), assumptions.mark(name)) for name in names}
+
+
+def test_terms_are_those_of_the_fit(state):
+    for_job, for_fitted = restored_terms(through_json(terms_document(state)))
+    assert {name: getattr(state.job, name) for name in for_job} == for_job
+    assert {name: getattr(state, name) for name in for_fitted} == for_fitted
+    assert {"target", "observer", "adaptive_requests", "seed"} == set(for_job)
+
+
+def test_the_lineage_names_the_fit_and_its_certificates(state):
+    lineage = lineage_of(state)
+    assert lineage.fit == state.lineage
+    assert lineage.issued == state.issued
+    assert len(lineage.issued) == state.job.roster.request
