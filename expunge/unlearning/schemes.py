@@ -8,18 +8,15 @@ Each turns (which records were there during a phase, which are there now) into t
 The last two mask what is forgotten and use the fixed normaliser (THEORY 2.5, 2.6).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from expunge.accounting.history import History, Normaliser, Phase, Poisson
+from expunge.accounting.history import Normaliser, Phase, Poisson
 from expunge.core.checks import check_fields, count, flag, integer, share
-from expunge.errors import NoCertificate
 from expunge.sampling.batches import cyclic_partition, poisson_draw
-from expunge.unlearning.job import Job
 from expunge.unlearning.roster import Roster
 
 __all__ = [
@@ -29,10 +26,7 @@ __all__ = [
     "FullBatch",
     "PoissonBatch",
     "Scheme",
-    "check_within",
     "scheme_record",
-    "since_deleted",
-    "whole_capacity",
 ]
 
 
@@ -64,47 +58,6 @@ class Scheme(Protocol):
     def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
         """The phase with what has been deleted since, by counts."""
         ...
-
-
-def since_deleted(
-    roster: Roster, scheme: Scheme, history: History | None, rounds: Sequence[int]
-) -> tuple[Phase, ...]:
-    """The phases so far, each with what has been deleted from it by now.
-
-    Args: rounds: For each phase, how many requests had been honoured before it.
-    """
-    assert history is not None
-    phases, first_step = [], 0
-    for phase, request in zip(history.phases, rounds, strict=True):
-        phases.append(scheme.record(phase, roster, roster.present_after(request), first_step))
-        first_step += phase.steps
-    return tuple(phases)
-
-
-def whole_capacity(job: Job, scheme: Scheme, capacity: int) -> int | None:
-    """What every phase counts where requests may depend on models; None elsewhere.
-
-    Raises:
-        ValueError: batches, of which nobody knows whom a request will name.
-    """
-    if not job.adaptive_requests:
-        return None
-    if not isinstance(scheme, FullBatch):
-        raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
-    return min(capacity, job.roster.records - 1)
-
-
-def check_within(capacity: int | None, forgotten: int) -> None:
-    """Refuse a request beyond the capacity, by counts alone, before anything is drawn.
-
-    Raises:
-        NoCertificate: more records are forgotten than the capacity has.
-    """
-    if capacity is not None and forgotten > capacity:
-        raise NoCertificate(
-            f"{forgotten} forgotten records are more than the {capacity} that this model provides "
-            "for; retrain, or fit with a larger capacity"
-        )
 
 
 @dataclass(frozen=True)

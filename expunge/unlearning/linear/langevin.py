@@ -20,35 +20,35 @@ from torch import Tensor
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import shift
 from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
-from expunge.accounting.conversions import gdp_for_epsilon
-from expunge.accounting.history import History, Phase
+from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price, langevin_price, noise_first_price
-from expunge.accounting.search import first_where
 from expunge.accounting.setting import Setting
-from expunge.accounting.target import EpsilonDelta, Observer
+from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
-from expunge.core.randomness import NORMAL_ERROR, normal_source
 from expunge.errors import NoCertificate, Refused
-from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
+from expunge.unlearning.course import (
+    LARGEST_NORMAL,
+    Course,
+    check_finite,
+    fewest_steps,
+    least_sigma,
+    records_of_capacity,
+    setting_for,
+    step_rounding,
+    take_noisy_steps,
+    with_exact_last,
+)
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import salted
 from expunge.unlearning.outcome import Outcome
-from expunge.unlearning.schemes import (
-    FullBatch,
-    Scheme,
-    check_within,
-    scheme_record,
-    since_deleted,
-    whole_capacity,
-)
+from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 
 __all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]
 
 UNCOUNTED = "noise_first learns without noise, so nothing covers requests that look at its model"
-MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,18 @@ class Langevin:
         )
 
     def fit(self, job: LinearJob) -> Outcome:
-        run = _Run.of(job, self.scheme, capacity=self._whole_capacity(job))
-        sigma = self.chosen_sigma(job)
-        theta, phases = run.noisy(job, job.beginning, self.learn_steps, sigma)
-        return run.outcome(job, theta, phases, (0,) * len(phases))
+        run = _Run.of(job, self.scheme, share=self.capacity)
+        theta, phases = run.noisy(job.beginning, self.learn_steps, self.chosen_sigma(job))
+        return run.outcome(theta, phases)
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         assert before.history is not None
-        run = _Run.of(job, self.scheme, before, capacity=self._whole_capacity(job))
-        check_within(run.capacity, job.roster.forgotten)
-        sigma, most = before.history.phases[0].sigma, self.learn_steps - 1
-        extra = 1 if job.counts_every_model else run.steps_needed(job, sigma, most)
-        theta, phases = run.noisy(job, before.theta, extra, sigma)
-        return run.checked(job, theta, phases, before)
+        run = _Run.of(job, self.scheme, before, self.capacity)
+        run.course.check_capacity()
+        sigma, steps = before.history.phases[0].sigma, 1
+        if not job.counts_every_model:
+            steps = fewest_steps(lambda k: run.meets(run.phases(k, sigma)), self.learn_steps - 1)
+        return run.checked(*run.noisy(before.theta, steps, sigma))
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The request's own steps and noise, from `job.beginning`."""
@@ -109,10 +108,10 @@ class Langevin:
             ValueError: squared losses may lack the ball that this needs.
         """
         setting = setting_of(job, self.learn_steps, forget)
-        # Where every model counts, noise was spent at learning; one step turns the page.
+        # Where every model counts, noise was spent at learning, and one step suffices.
         steps = 1 if job.counts_every_model else max(1, self.learn_steps // 10)
         try:
-            sigma = self._least_sigma(job, setting, 0 if job.counts_every_model else steps)
+            sigma = self._planned_sigma(job, setting)
         except Refused:
             return langevin_price(setting, sigma=None, unlearn_steps=steps, epsilon=None, met=False)
         level = job.target.level
@@ -132,26 +131,23 @@ class Langevin:
         why = "for comparison: the noise that public records save"
         return replace(price, name="langevin without public data", excluded=why)
 
-    def _least_sigma(self, job: LinearJob, setting: Setting, unlearn_steps: int) -> float:
+    def _planned_sigma(self, job: LinearJob, setting: Setting) -> float:
+        """The least sigma by the target itself, rounding left out."""
         if job.adaptive_requests:
             return sigma_for_requests(setting, job.target, requests=self.requests)
-        return smallest_sigma(setting, job.target, unlearn_steps=unlearn_steps)
+        return smallest_sigma(setting, job.target, unlearn_steps=self._within(job))
 
     def chosen_sigma(self, job: LinearJob) -> float:
+        """The sigma that was given, or the least that honours the capacity."""
         if self.sigma is not None:
             return self.sigma
-        setting = setting_of(job, self.learn_steps, self._records_of_capacity(job))
-        target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
-        if job.adaptive_requests:
-            return sigma_for_requests(setting, target, requests=self.requests)
-        steps = 0 if job.counts_every_model else max(1, self.learn_steps // 10)
-        return smallest_sigma(setting, target, unlearn_steps=steps)
+        forget = records_of_capacity(self.capacity, job.roster)
+        setting = setting_of(job, self.learn_steps, forget)
+        return least_sigma(job, setting, unlearn_steps=self._within(job), requests=self.requests)
 
-    def _records_of_capacity(self, job: LinearJob) -> int:
-        return max(1, math.ceil(self.capacity * job.roster.private))
-
-    def _whole_capacity(self, job: LinearJob) -> int | None:
-        return whole_capacity(job, self.scheme, self._records_of_capacity(job))
+    def _within(self, job: LinearJob) -> int:
+        """The steps after which the target is to be met."""
+        return 0 if job.counts_every_model else max(1, self.learn_steps // 10)
 
 
 @dataclass(frozen=True)
@@ -180,17 +176,16 @@ class NoiseFirst:
         if job.adaptive_requests:
             raise ValueError(f"strategy: {UNCOUNTED}; use 'residual' or 'langevin'")
         run = _Run.of(job)
-        theta, phase = run.clean(job, job.beginning, self.learn_steps, 0)
-        bare = run.outcome(job, theta, [phase], (0,))
-        return replace(bare, noise_free=True, secret=salted())
+        theta, phase = run.clean(job.beginning, self.learn_steps, ())
+        return replace(run.outcome(theta, [phase]), noise_free=True, secret=salted())
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         run = _Run.of(job, before=before)
-        theta, phases = run.noisy(job, before.theta, 1, run.sigma_needed(job))
+        theta, phases = run.noisy(before.theta, 1, run.sigma_needed())
         if self.unlearn_steps > 1:
-            theta, phase = run.clean(job, theta, self.unlearn_steps - 1, run.done + 1)
+            theta, phase = run.clean(theta, self.unlearn_steps - 1, phases)
             phases.append(phase)
-        return run.checked(job, theta, phases, before)
+        return run.checked(theta, phases)
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The request's own steps and noise, from `job.beginning`."""
@@ -204,14 +199,13 @@ class NoiseFirst:
 
 @dataclass(frozen=True)
 class _Run:
-    """Step size, ball, rounding and past of a job: public constants and counts only."""
+    """A job's descent: step size, ball and course; public constants and counts only."""
 
+    job: LinearJob
     assumptions: Assumptions
     step_size: float
     radius: float
-    scheme: Scheme
-    past: tuple[Phase, ...]
-    capacity: int | None = None  # every phase counts what is left of it, if not None
+    course: Course
 
     @classmethod
     def of(
@@ -219,10 +213,10 @@ class _Run:
         job: LinearJob,
         scheme: Scheme | None = None,
         before: Outcome | None = None,
-        capacity: int | None = None,
+        share: float | None = None,
     ) -> "_Run":
         # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.
-        loss, scheme = job.loss, scheme or FullBatch()
+        loss = job.loss
         if not math.isfinite(loss.lipschitz):
             raise ValueError("strategy: noisy descent needs a bounded gradient; give a radius")
         radius = getattr(loss, "radius", loss.lipschitz / loss.l2)
@@ -233,154 +227,115 @@ class _Run:
         marks: dict[str, Mark] = {**stated.marks, "radius": "enforced"}
         assumptions = replace(stated, radius=radius, lipschitz=farthest, marks=marks)
         step_size = 1 / (assumptions.smoothness or 1.0)
-        if before is None or before.history is None:
-            past = ()
-        elif capacity is not None:
-            past = before.history.phases  # they counted every later request when they were made
-        else:
-            past = since_deleted(job.roster, scheme, before.history, before.rounds)
-        return cls(assumptions, step_size, radius, scheme, past, capacity)
+        course = Course.of(job, scheme or FullBatch(), before, share)
+        return cls(job, assumptions, step_size, radius, course)
 
-    @property
-    def done(self) -> int:
-        """Steps so far."""
-        return sum(phase.steps for phase in self.past)
-
-    def history(self, job: LinearJob, phases: Sequence[Phase]) -> History:
-        count = job.roster.records if self.scheme.normaliser == "fixed" else None
-        return History((*self.past, *phases), self.scheme.normaliser, count)
-
-    def outcome(
-        self, job: LinearJob, theta: Tensor, phases: Sequence[Phase], rounds: tuple[int, ...]
-    ) -> Outcome:
+    def outcome(self, theta: Tensor, phases: Sequence[Phase]) -> Outcome:
         return Outcome(
             {"theta": theta},
             self.assumptions,
-            self.history(job, phases),
-            rounds=rounds,
-            capacity=self.capacity,
+            self.course.history(phases),
+            rounds=self.course.rounds_after(phases),
+            capacity=self.course.capacity,
         )
 
-    def checked(
-        self, job: LinearJob, theta: Tensor, phases: Sequence[Phase], before: Outcome
-    ) -> Outcome:
+    def checked(self, theta: Tensor, phases: Sequence[Phase]) -> Outcome:
         """Return the outcome of a request after checking that its history meets the target.
 
         Raises:
             NoCertificate: the history misses the target.
         """
-        release.check_sampler(job.dimension, job.target.level, job.target.delta)
-        found = self._epsilon(job, phases)
-        if found > job.target.level:
+        target = self.job.target
+        release.check_sampler(self.job.dimension, target.level, target.delta)
+        if not self.meets(phases):
             raise NoCertificate(
-                f"epsilon {found:.4g} is above the target {job.target.level:g}: more was forgotten "
-                "than this model has noise for; retrain, or fit with a larger capacity"
+                f"epsilon {self._epsilon(phases):.4g} is above the target {target.level:g}: more "
+                "was forgotten than this model has noise for; retrain, or fit with a larger "
+                "capacity"
             )
-        request = job.roster.request
-        return self.outcome(job, theta, phases, (*before.rounds, *(request,) * len(phases)))
+        return self.outcome(theta, phases)
 
-    def noisy(
-        self, job: LinearJob, theta: Tensor, steps: int, sigma: float
-    ) -> tuple[Tensor, list[Phase]]:
+    def noisy(self, theta: Tensor, steps: int, sigma: float) -> tuple[Tensor, list[Phase]]:
         """Noisy steps, the last of them, a phase of its own, with exact noise."""
-        normal = normal_source(job.seed, f"request {job.roster.request}")
-        stacked = (theta - job.origin)[None]  # one model, seen from the ridge's center
-        kernel = self._kernel(job, sigma, self.done)
-        for index in range(steps - 1):
-            stacked = _finite(kernel.step(stacked, index, normal))
-        kernel = self._kernel(job, sigma, self.done + steps - 1)
-        noise_std = math.sqrt(2 * self.step_size) * sigma
-        if job.seed is None:
-            center = _finite(kernel.mean(stacked, 0))
-            drawn = release.draw(center.numpy(), noise_std, self._grid(job, noise_std))
-            stacked = l2_ball(self.radius)(torch.from_numpy(drawn))
-        else:
-            stacked = _finite(kernel.step(stacked, 0, normal))
-        first = [self._phase(job, steps - 1, sigma, self.done)] if steps > 1 else []
-        last = self._last(job, sigma, self.done + steps - 1)
-        phases = [*first, replace(last, released=job.counts_every_model)]
-        return job.origin + stacked[0], phases
+        job = self.job
 
-    def clean(
-        self, job: LinearJob, theta: Tensor, steps: int, first_step: int
-    ) -> tuple[Tensor, Phase]:
-        kernel = self._kernel(job, 0.0, first_step)
-        stacked = (theta - job.origin)[None]
+        def gradient(stacked: Tensor, index: int) -> Tensor:
+            in_phase = 0 if index == steps - 1 else index
+            return self._gradient(stacked, self.course.done + index, in_phase)
+
+        moved = take_noisy_steps(
+            job,
+            self._kernel(gradient, sigma),
+            theta - job.origin,  # seen from the ridge's center
+            steps=steps,
+            noise_std=math.sqrt(2 * self.step_size) * sigma,
+            project=l2_ball(self.radius),
+            stream=f"request {job.roster.request}",
+        )
+        phases = self.phases(steps, sigma)
+        phases[-1] = replace(phases[-1], released=job.counts_every_model)
+        return job.origin + moved, phases
+
+    def clean(self, theta: Tensor, steps: int, before: Sequence[Phase]) -> tuple[Tensor, Phase]:
+        """Steps without noise, after further phases `before`."""
+        first_step = self.course.done + sum(phase.steps for phase in before)
+        kernel = self._kernel(
+            lambda stacked, index: self._gradient(stacked, first_step + index, index), 0.0
+        )
+        stacked = (theta - self.job.origin)[None]
         for index in range(steps):
-            stacked = _finite(kernel.step(stacked, index, torch.zeros_like))
-        return job.origin + stacked[0], self._phase(job, steps, 0.0, first_step)
+            stacked = check_finite(kernel.step(stacked, index, torch.zeros_like))
+        phases = self.course.count([*before, self._bare(steps, 0.0)])
+        return self.job.origin + stacked[0], phases[-1]
 
-    def steps_needed(self, job: LinearJob, sigma: float, most: int) -> int:
-        """The fewest unlearning steps, from one to `most`, that meet the target.
+    def phases(self, steps: int, sigma: float) -> list[Phase]:
+        """The phases of so many noisy steps from here, as the accountant sees them."""
+        bare = self._bare(steps, sigma)
+        return self.course.count(with_exact_last(self.job, bare, self.job.dimension))
 
-        Raises:
-            NoCertificate: `most` are not enough, so that retraining is no slower.
-        """
+    def meets(self, phases: Sequence[Phase]) -> bool:
+        """Whether the history with these phases meets the target."""
+        return self._epsilon(phases) <= self.job.target.level
 
-        def met(extra: int) -> bool:
-            phases = [self._phase(job, extra, sigma, self.done)] if extra else []
-            last = self._last(job, sigma, self.done + extra)
-            return self._epsilon(job, [*phases, last]) <= job.target.level
-
-        extra = first_where(met, max(0, most - 1))
-        if not met(extra):
-            raise NoCertificate(
-                f"{most} unlearning steps do not meet the target; retraining takes as many: use "
-                "strategy='retrain' for this request, or fit with a larger sigma or capacity"
-            )
-        return 1 + extra
-
-    def sigma_needed(self, job: LinearJob) -> float:
+    def sigma_needed(self) -> float:
         """The least sigma of one noisy step that meets the target."""
         low, high = -40.0, 40.0
         while high - low > 1e-9:
             middle = (low + high) / 2
-            last = self._last(job, math.exp(middle), self.done)
-            met = self._epsilon(job, [last]) <= job.target.level
+            met = self.meets(self.phases(1, math.exp(middle)))
             low, high = (low, middle) if met else (middle, high)
         return math.exp(high)
 
-    def _epsilon(self, job: LinearJob, phases: Sequence[Phase]) -> float:
-        return shift.bound(self.assumptions, self.history(job, phases)).epsilon(job.target.delta)
+    def _epsilon(self, phases: Sequence[Phase]) -> float:
+        history = self.course.history(phases)
+        return shift.bound(self.assumptions, history).epsilon(self.job.target.delta)
 
-    def _last(self, job: LinearJob, sigma: float, first_step: int) -> Phase:
-        """One step whose noise is exact, the grid's rounding included."""
-        phase = self._phase(job, 1, sigma, first_step)
-        grid = self._grid(job, phase.noise_std)
-        return replace(phase, rounding=phase.rounding + release.rounding_of(grid, job.dimension))
-
-    def _phase(self, job: LinearJob, steps: int, sigma: float, first_step: int) -> Phase:
-        rows = job.roster.retained
-        bare = Phase(steps, self.step_size, sigma, rows, rounding=self._rounding(job, sigma))
-        recorded = self.scheme.record(bare, job.roster, job.roster.present, first_step)
-        if self.capacity is None:
-            return recorded
-        return replace(recorded, forgotten=max(0, self.capacity - job.roster.forgotten))
-
-    def _rounding(self, job: LinearJob, sigma: float) -> float:
-        """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
+    def _bare(self, steps: int, sigma: float) -> Phase:
+        """So many steps before anything is counted."""
+        job, load = self.job, self.course.scheme.load
         farthest = self.radius + float(job.origin.norm())
-        gradient = job.gradient_rounding(farthest, self.scheme.load)
         noise_std = math.sqrt(2 * self.step_size) * sigma
         reach = (
             farthest
-            + self.step_size * job.loss.lipschitz * self.scheme.load
-            + 12 * noise_std * math.sqrt(job.dimension)
+            + self.step_size * job.loss.lipschitz * load
+            + LARGEST_NORMAL * noise_std * math.sqrt(job.dimension)
         )
-        noise = noise_std * math.sqrt(job.dimension) * NORMAL_ERROR
-        own = 2 * (job.dimension + 16) * UNIT * reach
-        return (self.step_size * gradient + own + noise) * (1 + 1e-6)
+        rounding = step_rounding(
+            step_size=self.step_size,
+            gradient=job.gradient_rounding(farthest, load),
+            noise_std=noise_std,
+            dimension=job.dimension,
+            operations=2 * (job.dimension + 16),
+            farthest=reach,
+        )
+        return Phase(steps, self.step_size, sigma, job.roster.retained, rounding=rounding)
 
-    def _grid(self, job: LinearJob, noise_std: float) -> float:
-        mu = min(0.1, gdp_for_epsilon(job.target.level, job.target.delta))
-        return release.grid_for(std=noise_std, mu=mu, dimension=job.dimension)
+    def _gradient(self, stacked: Tensor, step: int, index: int) -> Tensor:
+        batch = self.course.scheme.batch(self.job.roster, step, index)
+        objective = replace(self.job.objective, keep=batch.members, divisor=batch.divisor)
+        return objective.gradient(self.job.origin + stacked[0])[None]
 
-    def _kernel(self, job: LinearJob, sigma: float, first_step: int) -> pngd.Kernel:
-        def gradient(stacked: Tensor, index: int) -> Tensor:
-            batch = self.scheme.batch(job.roster, first_step + index, index)
-            objective = replace(job.objective, keep=batch.members, divisor=batch.divisor)
-            return objective.gradient(job.origin + stacked[0])[None]
-
+    def _kernel(self, gradient: pngd.Gradient, sigma: float) -> pngd.Kernel:
         return pngd.build(
             gradient, step_size=self.step_size, sigma=sigma, project=l2_ball(self.radius)
         )
@@ -388,17 +343,11 @@ class _Run:
 
 def setting_of(job: LinearJob, learn_steps: int, forget: int) -> Setting:
     """The job as a planning problem: counts and public constants only."""
-    if job.roster.private + job.roster.public < 2:
+    if job.roster.records < 2:
         raise ValueError("X: noisy descent needs at least two records")
     run = _Run.of(job)
-    return Setting(
-        run.assumptions,
-        private=job.roster.private,
-        public=job.roster.public,
-        forget=min(forget, job.roster.private + job.roster.public - 1),
-        step_size=run.step_size,
-        learn_steps=learn_steps,
-        observer=job.observer,
+    return setting_for(
+        job, run.assumptions, step_size=run.step_size, learn_steps=learn_steps, forget=forget
     )
 
 
@@ -407,9 +356,3 @@ def _from_the_beginning(
 ) -> Outcome:
     """The request run from a point that saw no private record; `before` gives its history alone."""
     return strategy.forget(job, replace(before, state={"theta": job.beginning}, secret=salted()))
-
-
-def _finite(stacked: Tensor) -> Tensor:
-    if not torch.isfinite(stacked).all():
-        raise NoCertificate("a step produced values that are not finite")
-    return stacked

@@ -10,8 +10,6 @@ nonconvex line, c = |1 - eta lam| + eta Lg and s = 2 eta C n_f/n, in any step (T
 are seldom certified by either; the certificate says "vacuous" where they are not.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
@@ -19,15 +17,19 @@ from typing import ClassVar
 from torch import Tensor
 
 from expunge.accounting.account import Account, account
-from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
-from expunge.accounting.history import History, Phase
+from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price
-from expunge.accounting.search import first_where
-from expunge.accounting.setting import Setting
-from expunge.accounting.target import EpsilonDelta, Observer
+from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.errors import NoCertificate
+from expunge.unlearning.course import (
+    Course,
+    fewest_steps,
+    least_sigma,
+    records_of_capacity,
+    setting_for,
+)
 from expunge.unlearning.networks.clipped_gradients import (
     MEMORY,
     clipped_gradients,
@@ -49,18 +51,10 @@ from expunge.unlearning.networks.noisy_descent import (
 )
 from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
 from expunge.unlearning.outcome import Outcome
-from expunge.unlearning.schemes import (
-    FullBatch,
-    Scheme,
-    check_within,
-    scheme_record,
-    since_deleted,
-    whole_capacity,
-)
+from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 
 __all__ = ["NetworkLangevin"]
 
-MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
 TRUSTED = ("shift", "contraction")
 
 
@@ -138,8 +132,8 @@ class NetworkLangevin(NetworkStrategy):
 
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         run = _Run.of(self, job, before)
-        check_within(run.capacity, job.roster.forgotten)
-        sigma, steps = run.past[0].sigma, self._steps(run)
+        run.course.check_capacity()
+        sigma, steps = run.sigma, self._steps(run)
         stream = f"request {job.roster.request}"
         found = run.advanced(before.secret["weights"], steps, sigma, stream)
         return run.checked(found, strict=self.unlearn_steps is None or job.adaptive_requests)
@@ -147,7 +141,7 @@ class NetworkLangevin(NetworkStrategy):
     def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The request's own steps from the start, which never saw a private record."""
         run = _Run.of(self, job, before)
-        sigma, steps = run.past[0].sigma, self._steps(run)
+        sigma, steps = run.sigma, self._steps(run)
         found = run.advanced(run.place.beginning, steps, sigma, f"placebo {job.roster.request}")
         assumptions, history = exact_records(job)
         return replace(
@@ -160,7 +154,8 @@ class NetworkLangevin(NetworkStrategy):
         )
 
     def cost(self, job: NetworkJob) -> float:
-        run = self._planned(job, max(job.roster.forgotten, self._capacity(job)))
+        capacity = records_of_capacity(self.capacity, job.roster)
+        run = self._planned(job, max(job.roster.forgotten, capacity))
         try:
             steps = self._steps(run)
         except NoCertificate:
@@ -181,7 +176,7 @@ class NetworkLangevin(NetworkStrategy):
             steps = self._steps(run)
         except NoCertificate:
             steps = self.learn_steps
-        history = run.history(run.phases(steps, run.past[0].sigma))
+        history = run.course.history(run.phases(steps, run.sigma))
         return account(run.descent.assumptions, history, delta=job.target.delta)
 
     def _planned(self, job: NetworkJob, forget: int) -> "_Run":
@@ -198,10 +193,8 @@ class NetworkLangevin(NetworkStrategy):
         gone = min(forget, rows - 1)
         past = [replace(phase, samples=rows, forgotten=gone) for phase in learned]
         past[-1] = replace(past[-1], released=job.counts_every_model)
-        return replace(run, past=tuple(past), rounds=(0,) * len(past))
-
-    def _capacity(self, job: NetworkJob) -> int:
-        return max(1, math.ceil(self.capacity * job.roster.private))
+        course = replace(run.course, past=tuple(past), rounds=(0,) * len(past))
+        return replace(run, course=course)
 
     def _chosen_sigma(self, run: "_Run") -> float:
         """Return the sigma that was given, or the least that honours the capacity.
@@ -211,36 +204,25 @@ class NetworkLangevin(NetworkStrategy):
         """
         if self.sigma is not None:
             return self.sigma
-        job = run.job
-        setting = self._setting(run, self._capacity(job))
-        target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
-        if job.adaptive_requests:
-            return sigma_for_requests(setting, target, requests=self.requests)
-        last = self.unlearn_steps or max(1, self.learn_steps // 10)
+        job, last = run.job, self.unlearn_steps or max(1, self.learn_steps // 10)
         steps = 0 if job.counts_every_model else last
-        sigma = smallest_sigma(setting, target, unlearn_steps=steps)
-        if self.radius is None or not steps:
-            return sigma
-        by_ball = smallest_sigma(setting, target, unlearn_steps=steps, bound="contraction")
-        return min(sigma, by_ball)
-
-    def _setting(self, run: "_Run", forget: int) -> Setting:
-        job = run.job
-        return Setting(
+        setting = setting_for(
+            job,
             run.descent.assumptions,
-            private=job.roster.private,
-            public=job.roster.public,
-            forget=min(forget, job.roster.private + job.roster.public - 1),
             step_size=self.step_size,
             learn_steps=self.learn_steps,
+            forget=records_of_capacity(self.capacity, job.roster),
             normaliser=self.scheme.normaliser,
-            observer=job.observer,
         )
+        bounds = ("shift",) if self.radius is None or not steps else TRUSTED
+        return least_sigma(job, setting, unlearn_steps=steps, requests=self.requests, bounds=bounds)
 
     def _steps(self, run: "_Run") -> int:
         if self.unlearn_steps is not None:
             return self.unlearn_steps
-        return 1 if run.job.counts_every_model else run.steps_needed(max(1, self.learn_steps - 1))
+        if run.job.counts_every_model:
+            return 1
+        return fewest_steps(run.meets, max(1, self.learn_steps - 1))
 
     def _rows_of_a_step(self, job: NetworkJob) -> float:
         batches = getattr(self.scheme, "batches", 1)
@@ -255,9 +237,7 @@ class _Run:
     job: NetworkJob
     place: Place
     descent: Descent
-    past: tuple[Phase, ...]
-    rounds: tuple[int, ...]
-    capacity: int | None = None  # every phase counts what is left of it, if not None
+    course: Course
 
     @classmethod
     def of(
@@ -268,7 +248,7 @@ class _Run:
             rows=job.roster.records,
             parameters=place.dimension,
             clip=strategy.clip,
-            divisor=(job.roster.records) / load,
+            divisor=job.roster.records / load,
             memory=strategy.memory,
         )
         descent = Descent(
@@ -280,29 +260,13 @@ class _Run:
             gradient_rounding=rounding + (strategy.gradient_error or 0.0) * load,
             load=load,
         )
-        capacity, past, rounds = (
-            whole_capacity(job, strategy.scheme, strategy._capacity(job)),
-            (),
-            (),
-        )
-        if before is not None and before.history is not None:
-            rounds = before.rounds
-            past = (
-                since_deleted(job.roster, strategy.scheme, before.history, rounds)
-                if capacity is None
-                else before.history.phases  # they counted every later request when they were made
-            )
-        return cls(strategy, job, place, descent, past, rounds, capacity)
+        course = Course.of(job, strategy.scheme, before, strategy.capacity)
+        return cls(strategy, job, place, descent, course)
 
     @property
-    def done(self) -> int:
-        """Steps so far."""
-        return sum(phase.steps for phase in self.past)
-
-    def history(self, phases: Sequence[Phase]) -> History:
-        fixed = self.strategy.scheme.normaliser == "fixed"
-        count = self.job.roster.public + self.job.roster.private if fixed else None
-        return History((*self.past, *phases), self.strategy.scheme.normaliser, count)
+    def sigma(self) -> float:
+        """The sigma of the steps so far."""
+        return self.course.past[0].sigma
 
     def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> Outcome:
         """Take so many further steps, and return the model with their history."""
@@ -316,7 +280,7 @@ class _Run:
         return Outcome(
             self.place.state(moved),
             self.descent.assumptions,
-            self.history(phases),
+            self.course.history(phases),
             flops=steps * rows * training_flops(self.job.module, self.job.inputs),
             declared=(
                 PUBLIC_START,
@@ -324,8 +288,8 @@ class _Run:
                 "ran in evaluation mode (no dropout), without momentum",
                 *self._declared_smooth(),
             ),
-            rounds=(*self.rounds, *(self.job.roster.request,) * len(phases)),
-            capacity=self.capacity,
+            rounds=self.course.rounds_after(phases),
+            capacity=self.course.capacity,
             retained=("the parameters before they were cast to the model's own precision",),
             secret={"weights": moved},
         )
@@ -346,49 +310,26 @@ class _Run:
             raise NoCertificate(f"{words[0]}; retrain, or fit with more sigma or capacity")
         return replace(found, declared=(*found.declared, *words))
 
-    def steps_needed(self, most: int) -> int:
-        """The fewest unlearning steps, from one to `most`, that meet the target.
-
-        Raises:
-            NoCertificate: `most` are not enough, so that retraining is no slower.
-        """
-        target, sigma = self.job.target, self.past[0].sigma
-        assumptions = self.descent.assumptions
-
-        def met(extra: int) -> bool:
-            history = self.history(self.phases(1 + extra, sigma))
-            return best_epsilon(assumptions, history, target.delta, TRUSTED) <= target.level
-
-        # Clipped steps may add more than their noise hides: one step is tried on its own.
-        extra = 0 if met(0) else first_where(met, most - 1)
-        if not met(extra):
-            raise NoCertificate(
-                f"{most} unlearning steps do not meet the target; retraining takes as many: use "
-                "strategy='retrain' for this request, or fit with a larger sigma or capacity"
-            )
-        return 1 + extra
+    def meets(self, steps: int) -> bool:
+        """Whether so many further steps meet the target."""
+        target = self.job.target
+        history = self.course.history(self.phases(steps, self.sigma))
+        epsilon = best_epsilon(self.descent.assumptions, history, target.delta, TRUSTED)
+        return epsilon <= target.level
 
     def phases(self, steps: int, sigma: float) -> list[Phase]:
         """The phases of so many steps from here, as the accountant sees them."""
         start = float(self.place.beginning.norm())
-        reach = self.descent.farthest(self.place.dimension, sigma, start, self.done)
+        reach = self.descent.farthest(self.place.dimension, sigma, start, self.course.done)
         bare = self.descent.phases(
             self.job, self.place.dimension, steps=steps, sigma=sigma, reach=reach
         )
-        recorded, first_step, roster = [], self.done, self.job.roster
-        for phase in bare:
-            scheme = self.strategy.scheme
-            recorded.append(scheme.record(phase, roster, roster.present, first_step))
-            first_step += phase.steps
-        if self.capacity is None:
-            return recorded
-        left = max(0, self.capacity - self.job.roster.forgotten)
-        return [replace(phase, forgotten=left) for phase in recorded]
+        return self.course.count(bare)
 
     def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
         """The gradient at step `index`; the last step is its own phase, where cycles restart."""
         strategy, in_phase = self.strategy, 0 if index == steps - 1 else index
-        batch = strategy.scheme.batch(self.job.roster, self.done + index, in_phase)
+        batch = strategy.scheme.batch(self.job.roster, self.course.done + index, in_phase)
         return clipped_gradients(
             self.place.network,
             self.place.center + offset,

@@ -11,7 +11,7 @@ not know. Every step draws noise of its own; the last before a release is exact 
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
@@ -19,17 +19,19 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import BOUNDS
-from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
-from expunge.core import release
 from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.projection import l2_ball, whole_space
-from expunge.core.randomness import NORMAL_ERROR, normal_source
-from expunge.errors import NoCertificate, Refused
-from expunge.losses.objective import UNIT
+from expunge.errors import Refused
 from expunge.sampling import pngd
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
+from expunge.unlearning.course import (
+    LARGEST_NORMAL,
+    step_rounding,
+    take_noisy_steps,
+    with_exact_last,
+)
 from expunge.unlearning.networks.module_checks import refuse_mixing, refuse_remembering
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.weights import with_state
@@ -44,7 +46,6 @@ __all__ = [
 
 Around = Literal["start", "zero"]
 Gradient = Callable[[Tensor, int], Tensor]  # (offset, step of this run) -> at most C long
-LARGEST_NORMAL = 12.0  # of one coordinate, by the way it is drawn
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,10 @@ class Descent:
             return (gradient(stacked[0], index) + self.weight_decay * stacked[0])[None]
 
         kernel = pngd.build(steepest, step_size=self.step_size, sigma=sigma, project=project)
-        normal = normal_source(job.seed, stream)
-        stacked = offset[None]
-        for index in range(steps - 1):
-            stacked = _finite(kernel.step(stacked, index, normal))
-        if job.seed is not None:
-            return _finite(kernel.step(stacked, steps - 1, normal))[0]
-        center = _finite(kernel.mean(stacked, steps - 1))
         noise_std = math.sqrt(2 * self.step_size) * sigma
-        drawn = release.draw(center.numpy(), noise_std, grid_of(job, noise_std, center.numel()))
-        return project(torch.from_numpy(drawn))[0]
+        return take_noisy_steps(
+            job, kernel, offset, steps=steps, noise_std=noise_std, project=project, stream=stream
+        )
 
     def phases(
         self, job: NetworkJob, dimension: int, *, steps: int, sigma: float, reach: float
@@ -139,18 +134,16 @@ class Descent:
         Args:
             reach: A bound on the offset's norm before the first of them.
         """
-        noise_std = math.sqrt(2 * self.step_size) * sigma
-        farthest = self.farthest(dimension, sigma, reach, steps)
-        bare = Phase(
-            steps,
-            self.step_size,
-            sigma,
-            max(1, job.roster.retained),
-            rounding=self._rounding(dimension, sigma, farthest),
+        rounding = step_rounding(
+            step_size=self.step_size,
+            gradient=self.gradient_rounding,
+            noise_std=math.sqrt(2 * self.step_size) * sigma,
+            dimension=dimension,
+            operations=16 if self.radius is None else 2 * (dimension + 16),
+            farthest=self.farthest(dimension, sigma, reach, steps),
         )
-        exact = release.rounding_of(grid_of(job, noise_std, dimension), dimension)
-        last = replace(bare, steps=1, rounding=bare.rounding + exact)
-        return [last] if steps == 1 else [replace(bare, steps=steps - 1), last]
+        bare = Phase(steps, self.step_size, sigma, job.roster.retained, rounding=rounding)
+        return with_exact_last(job, bare, dimension)
 
     def farthest(self, dimension: int, sigma: float, reach: float, steps: int) -> float:
         """A bound on the norm that so many steps can reach before their projection."""
@@ -161,14 +154,6 @@ class Descent:
         if self.radius is not None:
             return max(self.radius, reach) + each
         return reach + steps * each
-
-    def _rounding(self, dimension: int, sigma: float, farthest: float) -> float:
-        """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
-        noise_std = math.sqrt(2 * self.step_size) * sigma
-        noise = noise_std * math.sqrt(dimension) * NORMAL_ERROR
-        operations = 16 if self.radius is None else 2 * (dimension + 16)
-        own = operations * UNIT * farthest
-        return (self.step_size * self.gradient_rounding + own + noise) * (1 + 1e-6)
 
 
 @dataclass(frozen=True)
@@ -217,11 +202,6 @@ def in_one_vector(named: dict[str, Tensor]) -> Tensor:
     return torch.cat([part.detach().double().cpu().flatten() for part in named.values()])
 
 
-def grid_of(job: NetworkJob, noise_std: float, dimension: int) -> float:
-    mu = min(0.1, gdp_for_epsilon(job.target.level, job.target.delta))
-    return release.grid_for(std=noise_std, mu=mu, dimension=dimension)
-
-
 def best_epsilon(
     assumptions: Assumptions, history: History, delta: float, names: Sequence[str]
 ) -> float:
@@ -233,9 +213,3 @@ def best_epsilon(
         except (Refused, ArithmeticError):
             continue
     return min(found)
-
-
-def _finite(stacked: Tensor) -> Tensor:
-    if not torch.isfinite(stacked).all():
-        raise NoCertificate("a step produced values that are not finite; nothing was changed")
-    return stacked

@@ -10,7 +10,7 @@ from expunge.accounting.moduli import Run, moduli
 from expunge.errors import NoCertificate
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import gradient_rounding
-from expunge.unlearning.linear import langevin as langevin_module
+from expunge.unlearning import course
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 from tests.unlearning.constants import contradicted, direction, even, falsified, worst_job
@@ -317,8 +317,8 @@ def opposed(loss, variant, **options):
 def test_runs_with_and_without_the_forgotten_drift_apart_no_further_than_stated(
     monkeypatch, loss, scheme, seed
 ):
-    same_noise = langevin_module.normal_source
-    monkeypatch.setattr(langevin_module, "normal_source", lambda *_: same_noise(seed))
+    same_noise = course.normal_source
+    monkeypatch.setattr(course, "normal_source", lambda *_: same_noise(seed))
     strategy = Langevin(learn_steps=25, sigma=0.5, scheme=scheme)
     job = opposed(loss, seed, seed=seed)
     after = without(job, range(34, 40))

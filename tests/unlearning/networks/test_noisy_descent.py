@@ -8,8 +8,9 @@ from torch import nn
 
 from expunge.core.randomness import normal_source
 from expunge.errors import InvalidInput, NoCertificate
-from expunge.unlearning.networks import noisy_descent
-from expunge.unlearning.networks.noisy_descent import Descent, Place, grid_of
+from expunge.unlearning import course
+from expunge.unlearning.course import grid_of
+from expunge.unlearning.networks.noisy_descent import Descent, Place
 from tests.unlearning.networks.noisy_jobs import flat
 from tests.unlearning.networks.problems import job_of, network
 
@@ -57,7 +58,7 @@ def test_the_test_of_noise_catches_one_vector_used_in_every_step(monkeypatch):
 
         return normal
 
-    monkeypatch.setattr(noisy_descent, "normal_source", once)
+    monkeypatch.setattr(course, "normal_source", once)
     noise = drawn(Descent(step_size=0.4, clip=1.0), seed=11)
     assert float(correlations(noise).abs().max()) > 6
 

@@ -1,0 +1,269 @@
+"""The noisy steps of a model so far, how further ones are counted, and how many a request needs.
+
+Linear models and networks differ in what a step is; that a history is made of phases, which records
+each of them saw, and that the last step before a release carries exact noise, is said here once.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
+from expunge.accounting.conversions import gdp_for_epsilon
+from expunge.accounting.history import History, Normaliser, Phase
+from expunge.accounting.search import first_where
+from expunge.accounting.setting import Setting
+from expunge.accounting.target import EpsilonDelta
+from expunge.core import release
+from expunge.core.randomness import NORMAL_ERROR, normal_source
+from expunge.errors import NoCertificate
+from expunge.losses.objective import UNIT
+from expunge.sampling import pngd
+from expunge.unlearning.job import Job
+from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.roster import Roster
+from expunge.unlearning.schemes import FullBatch, Scheme
+
+__all__ = [
+    "LARGEST_NORMAL",
+    "Course",
+    "check_finite",
+    "fewest_steps",
+    "grid_of",
+    "least_sigma",
+    "records_of_capacity",
+    "setting_for",
+    "step_rounding",
+    "take_noisy_steps",
+    "with_exact_last",
+]
+
+MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
+LARGEST_NORMAL = 12.0  # of one coordinate, by the way it is drawn
+Project = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Course:
+    """The phases of a model so far, with what has been deleted from each by now.
+
+    Args:
+        rounds: For each phase, how many requests had been honoured before it.
+        capacity: Where requests may depend on models, every phase counts what is left of it.
+    """
+
+    roster: Roster
+    scheme: Scheme
+    past: tuple[Phase, ...] = ()
+    rounds: tuple[int, ...] = ()
+    capacity: int | None = None
+
+    @classmethod
+    def of(
+        cls, job: Job, scheme: Scheme, before: Outcome | None = None, share: float | None = None
+    ) -> "Course":
+        """The course of a job's model.
+
+        Args:
+            before: What the steps so far handed back; None at fit.
+            share: Of the private records that may be forgotten in all; None where nothing
+                provides for requests that depend on models.
+
+        Raises:
+            ValueError: batches, of which nobody knows whom such a request will name.
+        """
+        roster, capacity = job.roster, None
+        if job.adaptive_requests and share is not None:
+            if not isinstance(scheme, FullBatch):
+                raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
+            capacity = min(records_of_capacity(share, roster), roster.records - 1)
+        if before is None or before.history is None:
+            return cls(roster, scheme, capacity=capacity)
+        past = before.history.phases
+        if capacity is None:  # else they counted every later request when they were made
+            past = _since_deleted(roster, scheme, past, before.rounds)
+        return cls(roster, scheme, past, before.rounds, capacity)
+
+    @property
+    def done(self) -> int:
+        """Steps so far."""
+        return sum(phase.steps for phase in self.past)
+
+    def count(self, phases: Sequence[Phase]) -> list[Phase]:
+        """Further phases, with the records that they see and that have left since."""
+        counted, first_step = [], self.done
+        for phase in phases:
+            recorded = self.scheme.record(phase, self.roster, self.roster.present, first_step)
+            if self.capacity is not None:
+                left = max(0, self.capacity - self.roster.forgotten)
+                recorded = replace(recorded, forgotten=left)
+            counted.append(recorded)
+            first_step += phase.steps
+        return counted
+
+    def history(self, phases: Sequence[Phase]) -> History:
+        """The whole history, with these phases after those so far."""
+        count = self.roster.records if self.scheme.normaliser == "fixed" else None
+        return History((*self.past, *phases), self.scheme.normaliser, count)
+
+    def rounds_after(self, phases: Sequence[Phase]) -> tuple[int, ...]:
+        return (*self.rounds, *(self.roster.request,) * len(phases))
+
+    def check_capacity(self) -> None:
+        """Refuse a request beyond the capacity, by counts alone, before anything is drawn.
+
+        Raises:
+            NoCertificate: more records are forgotten than the capacity has.
+        """
+        if self.capacity is not None and self.roster.forgotten > self.capacity:
+            raise NoCertificate(
+                f"{self.roster.forgotten} forgotten records are more than the {self.capacity} that "
+                "this model provides for; retrain, or fit with a larger capacity"
+            )
+
+
+def _since_deleted(
+    roster: Roster, scheme: Scheme, phases: Sequence[Phase], rounds: Sequence[int]
+) -> tuple[Phase, ...]:
+    """The phases so far, each with what has been deleted from it by now."""
+    counted, first_step = [], 0
+    for phase, request in zip(phases, rounds, strict=True):
+        counted.append(scheme.record(phase, roster, roster.present_after(request), first_step))
+        first_step += phase.steps
+    return tuple(counted)
+
+
+def records_of_capacity(share: float, roster: Roster) -> int:
+    """How many records may be forgotten in all."""
+    return max(1, math.ceil(share * roster.private))
+
+
+def setting_for(
+    job: Job,
+    assumptions: Assumptions,
+    *,
+    step_size: float,
+    learn_steps: int,
+    forget: int,
+    normaliser: Normaliser = "mean",
+) -> Setting:
+    """The job as a planning problem: counts and public constants only."""
+    return Setting(
+        assumptions,
+        private=job.roster.private,
+        public=job.roster.public,
+        forget=min(forget, job.roster.records - 1),
+        step_size=step_size,
+        learn_steps=learn_steps,
+        normaliser=normaliser,
+        observer=job.observer,
+    )
+
+
+def least_sigma(
+    job: Job,
+    setting: Setting,
+    *,
+    unlearn_steps: int,
+    requests: int,
+    bounds: Sequence[str] = ("shift",),
+) -> float:
+    """The least sigma that meets the target, with room for rounding, by the best of these bounds.
+
+    Args:
+        unlearn_steps: After which it must be met; 0 where every model counts.
+        requests: That may depend on models, if any may.
+
+    Raises:
+        Refused: no noise suffices.
+    """
+    target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
+    if job.adaptive_requests:
+        return sigma_for_requests(setting, target, requests=requests)
+    return min(
+        smallest_sigma(setting, target, unlearn_steps=unlearn_steps, bound=bound)
+        for bound in bounds
+    )
+
+
+def fewest_steps(met: Callable[[int], bool], most: int) -> int:
+    """The fewest unlearning steps, from one to `most`, that meet the target.
+
+    Raises:
+        NoCertificate: `most` are not enough, so that retraining is no slower.
+    """
+    # Clipped steps may add more than their noise hides: one step is tried on its own.
+    extra = 0 if met(1) else first_where(lambda extra: met(1 + extra), max(0, most - 1))
+    if not met(1 + extra):
+        raise NoCertificate(
+            f"{most} unlearning steps do not meet the target; retraining takes as many: use "
+            "strategy='retrain' for this request, or fit with a larger sigma or capacity"
+        )
+    return 1 + extra
+
+
+def take_noisy_steps(
+    job: Job,
+    kernel: pngd.Kernel,
+    start: Tensor,
+    *,
+    steps: int,
+    noise_std: float,
+    project: Project,
+    stream: str,
+) -> Tensor:
+    """The point after so many steps, the last of them with exact noise unless the job is seeded.
+
+    Raises:
+        NoCertificate: values that are not finite.
+    """
+    normal, stacked = normal_source(job.seed, stream), start[None]
+    for index in range(steps - 1):
+        stacked = check_finite(kernel.step(stacked, index, normal))
+    if job.seed is not None:
+        return check_finite(kernel.step(stacked, steps - 1, normal))[0]
+    center = check_finite(kernel.mean(stacked, steps - 1))
+    grid = grid_of(job, noise_std, center.numel())
+    return project(torch.from_numpy(release.draw(center.numpy(), noise_std, grid)))[0]
+
+
+def with_exact_last(job: Job, bare: Phase, dimension: int) -> list[Phase]:
+    """A run of steps whose last, with exact noise and the grid's rounding, is its own phase."""
+    exact = release.rounding_of(grid_of(job, bare.noise_std, dimension), dimension)
+    last = replace(bare, steps=1, rounding=bare.rounding + exact)
+    return [last] if bare.steps == 1 else [replace(bare, steps=bare.steps - 1), last]
+
+
+def step_rounding(
+    *,
+    step_size: float,
+    gradient: float,
+    noise_std: float,
+    dimension: int,
+    operations: int,
+    farthest: float,
+) -> float:
+    """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
+    noise = noise_std * math.sqrt(dimension) * NORMAL_ERROR
+    return (step_size * gradient + operations * UNIT * farthest + noise) * (1 + 1e-6)
+
+
+def grid_of(job: Job, noise_std: float, dimension: int) -> float:
+    """The grid of the last step's exact noise."""
+    mu = min(0.1, gdp_for_epsilon(job.target.level, job.target.delta))
+    return release.grid_for(std=noise_std, mu=mu, dimension=dimension)
+
+
+def check_finite(stacked: Tensor) -> Tensor:
+    """Return the point after checking that no step overflowed.
+
+    Raises:
+        NoCertificate: values that are not finite.
+    """
+    if not torch.isfinite(stacked).all():
+        raise NoCertificate("a step produced values that are not finite; nothing was changed")
+    return stacked
