@@ -79,7 +79,6 @@ def test_an_upward_import_would_be_caught():
 KNOWN_CYCLES = [
     ["expunge.core.counters", "expunge.core.cpu_kernels", "expunge.core.cpu_loops"],
     ["expunge.unlearning.certified", "expunge.unlearning.estimator", "expunge.unlearning.files"],
-    ["expunge.unlearning.networks.files", "expunge.unlearning.networks.unlearner"],
 ]
 
 
