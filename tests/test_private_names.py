@@ -51,7 +51,6 @@ STILL_READ_BY_TESTS = {
     "unlearning/linear/test_solver.py": ["_descend", "_lbfgs", "_newton", "_newton_direction"],
     "unlearning/linear/test_tolerances.py": ["_lbfgs", "_newton_direction"],
     "unlearning/networks/test_clipped_gradients.py": ["_summed"],
-    "unlearning/networks/test_files.py": ["_seal"],
     "unlearning/networks/test_finetune.py": ["_finetuned"],
     "unlearning/networks/test_head.py": ["_convex", "_unfilled"],
     "unlearning/test_strategy.py": ["_foreign"],

@@ -16,7 +16,7 @@ from expunge.unlearning.requests import honour
 from expunge.unlearning.strategy import registered
 from tests.unlearning.certificates import told
 from tests.unlearning.networks import problems as networks
-from tests.unlearning.networks.test_saved import load as load_network
+from tests.unlearning.networks.test_saved_unlearner import load as load_network
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.problems import job_of
 from tests.unlearning.records import labelled

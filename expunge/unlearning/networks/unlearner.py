@@ -30,6 +30,7 @@ from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
+from expunge.unlearning.networks import saved_unlearner
 from expunge.unlearning.networks.comparison import Comparison
 from expunge.unlearning.networks.inputs import Columns, taking_columns
 from expunge.unlearning.networks.module_checks import refuse_uncallable
@@ -277,17 +278,17 @@ class TorchUnlearner:
         """Write model, certificate and what the next request starts from into a folder.
 
         Records are not written: `load` wants them again. Save after every request: a loaded
-        unlearner knows of no later one. `expunge.unlearning.networks.files` says what may be handed
-        out. Certificates then say that they rest on your word that this state is continued once.
+        unlearner knows of no later one. Nothing under `secret/` may be handed out (docs/store.md).
+        Certificates then say that they rest on your word that this state is continued once.
 
         Raises:
             ValueError: the folder is busy, holds something else, a later request of this unlearner
                 or requests of another fit; or the model or a setting cannot be saved.
         """
-        from expunge.unlearning.networks import files
-
         self._fitted = replace(self.fitted_, copied=True)  # even if interrupted: it may be there
-        files.save(self, folder)
+        if network_bytes(self.model, self._fitted.outcome.salt) != self._fitted.model_bytes:
+            raise InvalidInput("model", "is not the one that its certificate is about; fit again")
+        saved_unlearner.save(self._fitted, folder)
 
     @classmethod
     def load(
@@ -322,17 +323,25 @@ class TorchUnlearner:
             ValueError: not such a folder, busy, changed since, older than the certificate, or not
                 the model, loss or records that were fitted; the first that differs is named.
         """
-        from expunge.unlearning.networks import files
-        from expunge.unlearning.networks.saved import Again
-
-        again = Again(model, loss, private, public, ids, evaluate, certificate)
-        document, tensors = files.read(folder, certificate)
-        settings = files.settings_of(document)
-        settings["device"] = settings["device"] if device is None else device
-        made = cls(model, loss, **settings)
+        given = (model, loss, private, public, ids, evaluate, certificate, device)
+        fitted = saved_unlearner.resume(folder, saved_unlearner.GivenAgain(*given))
+        job = fitted.job
+        made = cls(
+            model,
+            loss,
+            head=job.head,
+            epsilon=job.target.level,
+            delta=job.target.delta,
+            strategy=fitted.strategy,
+            observer=job.observer,
+            retraining=fitted.retraining,
+            released=fitted.released,
+            random_state=job.seed,
+            device=job.device,
+            adaptive_requests=job.adaptive_requests,
+        )
         made._check_unseen()
-        fitted = files.resumed(document, tensors, again, settings, folder)
-        made._template = fitted.job.module
+        made._template = job.module
         made._install(fitted)
         return made
 

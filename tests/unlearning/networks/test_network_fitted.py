@@ -18,7 +18,7 @@ from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.row_store import RowStore
 from tests.unlearning.certificates import told
 from tests.unlearning.networks.problems import job_of, rows
-from tests.unlearning.networks.test_saved import load
+from tests.unlearning.networks.test_saved_unlearner import load
 from tests.unlearning.networks.test_unlearner import STRATEGIES, fitted
 
 

@@ -1,31 +1,38 @@
-"""An unlearner as a JSON document and tensors, and back: what the next request starts from.
+"""A fitted unlearner as a generation of the store (`docs/store.md`), and back.
 
-The document says what was done (settings, ids, history, certificates), the tensors hold what the
-next request needs: which records are gone, secret state, what training moved. Records are not
-among them: they are given again and checked, one commitment for each. Neither are frozen layers:
-the model is given again as it came to `fit`, and each of its tensors has a hash. Code has none:
-model and loss are tried on 8 records, and must give what they gave.
+The document says what was done (terms, settings, ids, history), the state holds what the next
+request starts from: who left, secret tensors, what training moved. Records are not among them: they
+are given again and checked, one commitment for each. Neither are frozen layers: the model is given
+again as it came to `fit`, and each of its tensors has a hash. Code has none: model and loss are
+tried on 8 records, and must give what they gave.
+
+The certificate lies in the document too: what is on top may be given away, and be missing here.
+Whoever loads a state twice and honours different requests cannot save both into the folder, but
+both models exist. Load a state once; every certificate from then on says that this is your word.
 """
 
 import copy
-import hashlib
+import os
 import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_of_file
+from safetensors.torch import save as tensor_bytes
 from torch import Tensor, nn
 
 from expunge.accounting.account import account
-from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.document import AccountRequest
-from expunge.accounting.history import History
-from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
+from expunge.store import Generation, Saved, read_steadily, settle, write
+from expunge.store.index import digest
+from expunge.store.layout import SECRET
 from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.networks.commitments import (
     commitments,
@@ -40,23 +47,42 @@ from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
-from expunge.unlearning.networks.weights import load_into, network_bytes, state_of, with_state
+from expunge.unlearning.networks.unlearner_parameters import check_unlearner
+from expunge.unlearning.networks.weights import load_into, state_of, with_state
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
-from expunge.unlearning.settings import describe
+from expunge.unlearning.saved_state import (
+    account_document,
+    lineage_of,
+    outcome_document,
+    records_in,
+    restored_outcome,
+    restored_terms,
+    secret_tensors,
+    terms_document,
+)
+from expunge.unlearning.settings import describe, rebuild
 
-__all__ = ["Again", "document_of", "restored", "tensors_to_save"]
+__all__ = ["GivenAgain", "resume", "save"]
 
+KIND = "TorchUnlearner"
 PROBED = 8  # records on which the model and the loss given again are tried
 ALIKE = 1e-3  # of the outputs' scale: beyond what another machine's arithmetic explains
 SAME = 1e-5  # of the loss of the same outputs
 LONE = re.compile("[\ud800-\udfff]")  # halves of characters, which no file holds
 TEMPLATE = "give the model as it came to fit"
+# What a document or a state that we did not write may lead to.
+FOREIGN = (LookupError, TypeError, AttributeError, RuntimeError, ValueError, SafetensorError)
 
 
-class Again(NamedTuple):
-    """What the user gives again when a saved unlearner is loaded."""
+class GivenAgain(NamedTuple):
+    """What the user gives again when a saved unlearner is loaded.
+
+    Args:
+        certificate: One that the unlearner has issued, kept elsewhere; None for none.
+        device: Where the module runs; None where it ran before.
+    """
 
     model: nn.Module
     loss: NetworkLoss
@@ -65,58 +91,85 @@ class Again(NamedTuple):
     ids: Any
     evaluate: Any
     certificate: Certificate | None
+    device: str | None
 
 
-def document_of(fitted: NetworkFitted, model: bytes) -> dict[str, Any]:
+def save(fitted: NetworkFitted, folder: str | Path) -> None:
+    """Write a fitted state into a folder, in place of the one that it follows.
+
+    Raises:
+        InvalidInput: something cannot be saved, or the folder holds something else, a request that
+            this state has not honoured, or requests of another fit.
+        NoCertificate: the state was changed, or is not the last one.
+        Locked: another process is writing there.
+    """
+    fitted.check_unchanged()
+    generation = Generation(
+        kind=KIND,
+        lineage=lineage_of(fitted),
+        document=_document(fitted),
+        state=tensor_bytes(_tensors(fitted)),
+        model=fitted.model_bytes,
+        certificate=fitted.certificate,
+    )
+    write(folder, generation)
+
+
+def resume(folder: str | Path, again: GivenAgain) -> NetworkFitted:
+    """The state that a folder holds, on the records and the model that are given again.
+
+    What an interrupted writer left in the folder is erased first, where one may write.
+
+    Raises:
+        InvalidInput: not such a folder, changed since, older than the certificate, or not the
+            model, loss or records that were fitted; the first that differs is named.
+        Locked: another process is writing there.
+    """
+    if os.access(Path(folder) / SECRET, os.W_OK):
+        settle(folder)
+    saved, state = read_steadily(folder, lambda saved: (saved, saved.state()))
+    if saved.index.kind != KIND:
+        raise InvalidInput(str(folder), f"not a saved unlearner, but a {saved.index.kind}")
+    if again.certificate is not None:
+        saved.index.lineage.check_issued(again.certificate, str(folder))
+    try:
+        return _restored(saved, tensors_of_file(state), again)
+    except InvalidInput:
+        raise
+    except FOREIGN as error:
+        reason = " ".join(str(error).split())
+        raise InvalidInput(str(folder), f"not a saved unlearner ({reason})") from error
+
+
+def _document(fitted: NetworkFitted) -> dict[str, Any]:
     """What was done, as it was at fit; the unlearner's own attributes may have changed since.
 
     Raises:
         InvalidInput: something that JSON does not bring back; it is named.
     """
-    job, outcome, certificate = fitted.job, fitted.outcome, fitted.certificate
-    settings = {
+    job, certificate, earlier = fitted.job, fitted.certificate, fitted.earlier
+    return terms_document(fitted) | {
         "head": job.head,
-        "epsilon": job.target.level,
-        "delta": job.target.delta,
+        "device": str(job.device),  # torch's own kind is taken too
         "strategy": describe(fitted.strategy, "strategy"),
-        "observer": job.observer,
         "retraining": describe(fitted.retraining, "retraining"),
-        "released": fitted.released,
-        "random_state": job.seed,
-        "device": job.device,
-        "adaptive_requests": job.adaptive_requests,
-    }
-    return {
-        "settings": settings,
         "loss": describe_loss(job.loss),
         "module": _described_module(job.module),
         "ids": _saved_ids(fitted),
         "private": job.roster.private,
         "form": form_of(job.inputs, job.targets),
         "public": _public_sha256(job.public_inputs, job.public_targets),
-        "outcome": {
-            "account": _account_document(outcome.assumptions, outcome.history),
-            "flops": outcome.flops,
-            "declared": list(outcome.declared),
-            "retained": list(outcome.retained),
-            "rounds": list(outcome.rounds),
-            "capacity": outcome.capacity,
-            "noise_free": outcome.noise_free,
-        },
+        "outcome": outcome_document(fitted.outcome),
         "earlier": {
-            "account": _account_document(fitted.earlier["assumptions"], fitted.earlier["history"]),
-            "rounds": list(fitted.earlier["rounds"]),
+            "account": account_document(earlier["assumptions"], earlier["history"]),
+            "rounds": list(earlier["rounds"]),
         },
-        "released_before": fitted.released_before,
         "certificate": None if certificate is None else certificate.canonical(),
         "comparison": None if fitted.comparison is None else asdict(fitted.comparison),
-        "lineage": fitted.lineage,
-        "issued": list(fitted.issued),
-        "model": hashlib.sha256(model).hexdigest(),
     }
 
 
-def tensors_to_save(fitted: NetworkFitted) -> dict[str, Tensor]:
+def _tensors(fitted: NetworkFitted) -> dict[str, Tensor]:
     """What the next request starts from, records excepted."""
     job, outcome, key = fitted.job, fitted.outcome, secrets.token_bytes(32)
     frozen, start = _frozen_names(fitted.strategy, job.head, list(job.start)), job.start
@@ -131,41 +184,70 @@ def tensors_to_save(fitted: NetworkFitted) -> dict[str, Tensor]:
         "commitments": commitments(job.inputs, job.targets, _private_there(job.roster), key),
         **{f"start.{name}": value for name, value in start.items() if name not in frozen},
         **{f"state.{name}": value for name, value in moved.items()},
-        **{f"secret.{name}": value for name, value in outcome.secret.items()},
+        **secret_tensors(outcome),
     }
     tensors |= {f"tried.{n}": v for n, v in _tried(fitted.strategy, job) if v is not None}
     return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
 
 
-def restored(
-    document: dict[str, Any], saved: dict[str, Tensor], again: Again, settings: dict[str, Any]
-) -> NetworkFitted:
+def _restored(saved: Saved, tensors: dict[str, Tensor], again: GivenAgain) -> NetworkFitted:
     """What was saved, on the records and the model that are given again.
-
-    Args:
-        settings: The document's own, records of strategies rebuilt.
 
     Raises:
         InvalidInput: they are not those that came to `fit`; the first that differs is named.
-        ValueError: the document contradicts itself, or its own certificate.
+        ValueError: the folder contradicts itself, or its own certificate.
     """
-    if describe_loss(again.loss) != document["loss"]:
-        raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
-    strategy = settings["strategy"]
-    if settings["observer"] == "all" and document["issued"] and again.certificate is None:
+    document, lineage = saved.document, saved.index.lineage
+    if document["observer"] == "all" and lineage.issued and again.certificate is None:
         raise InvalidInput(
             "certificate", "give the last one: observer 'all' holds models of every request so far"
         )
-    frozen = _frozen_names(strategy, settings["head"], list(document["module"]))
-    template = _template(again.model, document["module"], _part(saved, "start"), frozen)
-    roster = _roster(document, saved["left"])
-    inputs, targets = _private(document, saved, again, roster)
+    strategy, retraining = (rebuild(document[name]) for name in ("strategy", "retraining"))
+    job = _job(document, tensors, again, strategy)
+    weights = job.start | _part(tensors, "state")
+    held_out = None if again.evaluate is None else tensors_of(again.evaluate, "evaluate")
+    if held_out is not None:
+        refuse_other_form(held_out[0], job.inputs, "evaluate")
+    text, comparison, earlier = (document[n] for n in ("certificate", "comparison", "earlier"))
+    assumptions, history = records_in(earlier["account"])
+    rounds, (_, released) = tuple(earlier["rounds"]), restored_terms(document)
+    fitted = NetworkFitted(
+        job=job,
+        rows=RowStore((job.inputs, job.targets), job.roster.public, erasures=job.roster.request),
+        strategy=strategy,
+        retraining=retraining,
+        outcome=restored_outcome(document["outcome"], weights, tensors),
+        earlier={"assumptions": assumptions, "history": history, "rounds": rounds},
+        held_out=held_out,
+        copied=True,
+        certificate=None if text is None else parse_certificate(text),
+        comparison=None if comparison is None else _comparison(comparison),
+        lineage=lineage.fit,
+        issued=lineage.issued,
+        **released,
+    )
+    _check_certificate(fitted, saved.index.model.sha256)
+    return fitted
+
+
+def _job(
+    document: dict[str, Any],
+    tensors: dict[str, Tensor],
+    again: GivenAgain,
+    strategy: NetworkStrategy,
+) -> NetworkJob:
+    """The learning problem, once everything given again is what came to `fit`."""
+    device = document["device"] if again.device is None else again.device
+    _check_given(model=again.model, loss=again.loss, device=device)
+    if describe_loss(again.loss) != document["loss"]:
+        raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
+    frozen = _frozen_names(strategy, document["head"], list(document["module"]))
+    template = _template(again.model, document["module"], _part(tensors, "start"), frozen)
+    roster = _roster(document, tensors["left"])
+    inputs, targets = _private(document, tensors, again, roster)
     public = (None, None) if again.public is None else tensors_of(again.public, "public")
     if _public_sha256(*public) != document["public"]:
         raise InvalidInput("public", "not the records that came to fit, in their order")
-    held_out = None if again.evaluate is None else tensors_of(again.evaluate, "evaluate")
-    if held_out is not None:
-        refuse_other_form(held_out[0], inputs, "evaluate")
     if isinstance(inputs, Columns):
         refuse_uncallable(template, inputs, "private")
         taking_columns(template)
@@ -177,35 +259,26 @@ def restored(
         roster=roster,
         public_inputs=public[0],
         public_targets=public[1],
-        target=EpsilonDelta(settings["epsilon"], settings["delta"]),
-        observer=settings["observer"],
-        seed=settings["random_state"],
-        device=settings["device"],
-        head=settings["head"],
+        device=device,
+        head=document["head"],
         start=state_of(template),
-        adaptive_requests=settings["adaptive_requests"],
+        **restored_terms(document)[0],
     )
-    _check_tried(strategy, job, _part(saved, "tried"))
-    outcome = _outcome(document["outcome"], job, saved)
-    text, comparison = document["certificate"], document["comparison"]
-    made = NetworkFitted(
-        job=job,
-        rows=RowStore((inputs, targets), roster.public, erasures=roster.request),
-        strategy=strategy,
-        retraining=settings["retraining"],
-        outcome=outcome,
-        earlier=_records(document["earlier"]),
-        held_out=held_out,
-        released=settings["released"],
-        released_before=document["released_before"],
-        copied=True,
-        certificate=None if text is None else parse_certificate(text),
-        comparison=None if comparison is None else _comparison(comparison),
-        lineage=document["lineage"],
-        issued=tuple(document["issued"]),
-    )
-    _check_certificate(made, document["model"])
-    return made
+    _check_tried(strategy, job, _part(tensors, "tried"))
+    return job
+
+
+def _check_given(**given: Any) -> None:
+    """Check what `TorchUnlearner` would refuse, by name, before the folder is blamed for it.
+
+    Raises:
+        InvalidInput: the first that makes no sense.
+    """
+    try:
+        check_unlearner(**given)
+    except ValueError as error:
+        field, _, problem = str(error).partition(": ")
+        raise InvalidInput(field, problem) from error
 
 
 def _frozen_names(strategy: NetworkStrategy, head: str | None, names: list[str]) -> set[str]:
@@ -229,19 +302,19 @@ def _template(
 ) -> nn.Module:
     """The module as it came to `fit`: frozen layers as given, the others as they were saved."""
     template = copy.deepcopy(model).cpu().eval()
-    found = _described_module(template)
-    for name in [*stated, *(name for name in found if name not in stated)]:
-        if name not in found or name not in stated:
+    given = _described_module(template)
+    for name in [*stated, *(name for name in given if name not in stated)]:
+        if name not in given or name not in stated:
             there = "is missing" if name in stated else "was not there at fit"
             raise InvalidInput("model", f"{name!r} {there}; {TEMPLATE}")
-        if found[name][:3] != stated[name][:3]:
+        if given[name][:3] != stated[name][:3]:
             shape, dtype, trained, _ = stated[name]
             raise InvalidInput(
                 "model",
                 f"{name!r} was {tuple(shape)} {dtype}, {'' if trained else 'not '}trained, at "
                 f"fit; {TEMPLATE}",
             )
-        if name in frozen and found[name] != stated[name]:
+        if name in frozen and given[name] != stated[name]:
             raise InvalidInput("model", f"the frozen {name!r} has changed since fit; {TEMPLATE}")
     load_into(template, start)
     if _described_module(template) != stated:
@@ -267,7 +340,7 @@ def _private_there(roster: Roster) -> Tensor:
 
 
 def _private(
-    document: dict[str, Any], saved: dict[str, Tensor], again: Again, roster: Roster
+    document: dict[str, Any], tensors: dict[str, Tensor], again: GivenAgain, roster: Roster
 ) -> tuple[Inputs, Tensor]:
     """The records in the order they had at `fit`; those of forgotten ones zero, never read."""
     given, labels = tensors_of(again.private, "private")
@@ -277,45 +350,56 @@ def _private(
             raise InvalidInput("private", f"{name}: {form.get(name)}, at fit {stated}")
     if form.keys() != document["form"].keys():
         raise InvalidInput("private", f"{', '.join(form)}; at fit {', '.join(document['form'])}")
-    count, known = roster.private, {id_: row - roster.public for id_, row in roster.ids.items()}
+    count, keep = roster.private, _private_there(roster)
     if again.ids is None and (document["ids"] is not None or len(labels) != count):
         raise InvalidInput("ids", "give the ids of these records, as at fit")
-    try:
-        rows = id_rows(again.ids, len(labels), 0)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("ids", str(error).removeprefix("ids: ")) from error
-    keep = _private_there(roster)
-    for one in rows:
-        if one not in known:
-            raise InvalidInput("private", f"id {one!r} was not there at fit")
-    missing = [one for one, row in known.items() if keep[row] and one not in rows]
-    if missing:
-        raise InvalidInput(
-            "private",
-            f"no record {missing[0]!r}, which this state has not forgotten: give it, or load the "
-            "state that has",
-        )
-    order = [(known[one], row) for one, row in rows.items() if keep[known[one]]]
-    here, there = (torch.tensor([pair[i] for pair in order], dtype=torch.int64) for i in (0, 1))
+    there, here = _places(again.ids, len(labels), roster)
     inputs = mapped(lambda column: column.new_zeros(count, *column.shape[1:]), given)
     targets = labels.new_zeros(count, *labels.shape[1:])
-    chosen: Any = given[there]
-    inputs[here] = chosen
-    targets[here] = labels[there]
-    found = commitments(inputs, targets, keep, saved["key"].numpy().tobytes())
-    for one, row in known.items():
-        if not torch.equal(found[row], saved["commitments"][row]):
-            raise InvalidInput("private", f"record {one!r} is not what it was at fit")
+    chosen: Any = given[here]
+    inputs[there] = chosen
+    targets[there] = labels[here]
+    committed = commitments(inputs, targets, keep, tensors["key"].numpy().tobytes())
+    same = (committed == tensors["commitments"]).all(1).tolist()
+    for id_, row in roster.ids.items():
+        if not same[row - roster.public]:
+            raise InvalidInput("private", f"record {id_!r} is not what it was at fit")
     return inputs, targets
+
+
+def _places(ids: Any, count: int, roster: Roster) -> tuple[Tensor, Tensor]:
+    """Places of the records that are still there: at `fit`, and among those given again.
+
+    Raises:
+        InvalidInput: an id that was not there at fit, or one that is missing.
+    """
+    try:
+        rows = id_rows(ids, count, 0)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("ids", str(error).removeprefix("ids: ")) from error
+    for id_ in rows:
+        if id_ not in roster.ids:
+            raise InvalidInput("private", f"id {id_!r} was not there at fit")
+    present = roster.present.tolist()
+    for id_, row in roster.ids.items():
+        if present[row] and id_ not in rows:
+            raise InvalidInput(
+                "private",
+                f"no record {id_!r}, which this state has not forgotten: give it, or load the "
+                "state that has",
+            )
+    places = [(roster.ids[id_], row) for id_, row in rows.items() if present[roster.ids[id_]]]
+    there, here = torch.tensor(places, dtype=torch.int64).reshape(-1, 2).unbind(1)
+    return there - roster.public, here
 
 
 def _saved_ids(fitted: NetworkFitted) -> list[Any] | None:
     ids = fitted.job.roster.ids
     if isinstance(ids, RowNumbers):
         return None
-    for one in ids:
-        if type(one) not in (str, int) or LONE.search(str(one)):
-            raise InvalidInput("ids", f"{one!r} cannot be saved; texts and whole numbers can")
+    for id_ in ids:
+        if type(id_) not in (str, int) or LONE.search(str(id_)):
+            raise InvalidInput("ids", f"{id_!r} cannot be saved; texts and whole numbers can")
     return list(ids)
 
 
@@ -352,39 +436,23 @@ def _steady(first: Any, second: Any) -> Tensor | None:
     return first.cpu() if bool(first.isfinite().all()) else None
 
 
-def _check_tried(strategy: NetworkStrategy, job: NetworkJob, saved: dict[str, Tensor]) -> None:
+def _check_tried(strategy: NetworkStrategy, job: NetworkJob, before: dict[str, Tensor]) -> None:
     """Check that model and loss give on a few records what they gave at fit.
 
     Raises:
         InvalidInput: other code than at fit, with the same parameters and names.
     """
-    earlier = saved.get("outputs")
-    for name, found in _tried(strategy, job, earlier):
+    earlier = before.get("outputs")
+    for name, value in _tried(strategy, job, earlier):
         field, remedy = {"outputs": ("model", TEMPLATE), "loss": ("loss", "give that of fit")}[name]
         alike = ALIKE if name == "outputs" or earlier is None else SAME
-        if name not in saved:
+        if name not in before:
             continue
-        if found is None or found.shape != saved[name].shape:
+        if value is None or value.shape != before[name].shape:
             raise InvalidInput(field, f"gives {name} of another form than at fit; {remedy}")
-        scale = 1 + float(saved[name].abs().max())
-        if not float((found - saved[name]).abs().max()) <= alike * scale:
+        scale = 1 + float(before[name].abs().max())
+        if not float((value - before[name]).abs().max()) <= alike * scale:
             raise InvalidInput(field, f"gives other {name} than at fit; {remedy}")
-
-
-def _outcome(document: dict[str, Any], job: NetworkJob, saved: dict[str, Tensor]) -> Outcome:
-    records, secret = _records(document), _part(saved, "secret")
-    return Outcome(
-        job.start | _part(saved, "state"),
-        records["assumptions"],
-        records["history"],
-        flops=document["flops"],
-        declared=tuple(document["declared"]),
-        retained=tuple(document["retained"]),
-        rounds=records["rounds"],
-        capacity=document["capacity"],
-        noise_free=document["noise_free"],
-        secret=secret,
-    )
 
 
 def _check_certificate(fitted: NetworkFitted, model: str) -> None:
@@ -394,9 +462,8 @@ def _check_certificate(fitted: NetworkFitted, model: str) -> None:
         ValueError: they do not.
     """
     job, certificate = fitted.job, fitted.certificate
-    whole = network_bytes(with_state(job.module, fitted.outcome.state), fitted.outcome.salt)
-    if hashlib.sha256(whole).hexdigest() != model:
-        raise ValueError("the weights are not those that the document names")
+    if digest(fitted.model_bytes) != model:
+        raise ValueError("the weights are not those that the index names")
     if len(fitted.issued) != job.roster.request or (certificate is None) != (not fitted.issued):
         raise ValueError(f"{len(fitted.issued)} certificates for {job.roster.request} requests")
     if certificate is None:
@@ -420,42 +487,15 @@ def _is_about(certificate: Certificate, outcome: Outcome) -> bool:
     if outcome.assumptions is None or outcome.history is None:
         return False
     judged = account(outcome.assumptions, outcome.history, delta=certificate.claim.delta)
-    stated = {name: one.model_dump() for name, one in certificate.assumptions.items()}
+    stated = {name: value.model_dump() for name, value in certificate.assumptions.items()}
     return judged.assumptions == stated and certificate.records_of_history()[1] == outcome.history
 
 
-def _part(saved: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+def _part(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
     prefix = f"{name}."
-    return {n.removeprefix(prefix): v for n, v in saved.items() if n.startswith(prefix)}
+    return {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
 
 
 def _comparison(document: dict[str, Any]) -> Comparison:
     arms: Any = {name: Arm(**document[name]) for name in ("certified", "placebo", "warm_start")}
     return Comparison(**document | arms)
-
-
-def _account_document(
-    assumptions: Assumptions | None, history: History | None
-) -> dict[str, Any] | None:
-    """The history in the form that `expunge account` reads."""
-    if assumptions is None or history is None:
-        return None
-    return {
-        "assumptions": {
-            name: {"value": getattr(assumptions, name), "mark": assumptions.mark(name)}
-            for name in assumptions.constants()
-        },
-        "phases": [asdict(phase) for phase in history.phases],
-        "normaliser": history.normaliser,
-        "normaliser_count": history.normaliser_count,
-        "delta": 0.5,  # not asked for; the account's form has one
-    }
-
-
-def _records(document: dict[str, Any]) -> dict[str, Any]:
-    stated = document["account"]
-    assumptions, history = (
-        (None, None) if stated is None else AccountRequest.model_validate(stated).records()
-    )
-    rounds = tuple(document["rounds"])
-    return {"assumptions": assumptions, "history": history, "rounds": rounds}
