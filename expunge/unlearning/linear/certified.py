@@ -73,31 +73,21 @@ class Certified(BaseEstimator):
 
     _state: LinearFitted | Released | None = None
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        strategy: str | Strategy[LinearJob] = "auto",
-        observer: Literal["final", "all"] = "final",
-        l2: float = 1e-2,
-        row_norm: float | Literal["public"] = 1.0,
-        reference: Literal["zero", "start", "center"] = "zero",
-        released: bool = True,
-        random_state: int | None = None,
-        device: str = "cpu",
-        adaptive_requests: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.strategy = strategy
-        self.observer = observer
-        self.l2 = l2
-        self.row_norm = row_norm
-        self.reference = reference
-        self.released = released
-        self.random_state = random_state
-        self.device = device
-        self.adaptive_requests = adaptive_requests
+    epsilon: float
+    delta: float
+    strategy: str | Strategy[LinearJob]
+    observer: Literal["final", "all"]
+    l2: float
+    row_norm: float | Literal["public"]
+    reference: Literal["zero", "start", "center"]
+    released: bool
+    random_state: int | None
+    device: str
+    adaptive_requests: bool
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Keep what a constructor was given, under the parameters' names, unchecked until fit."""
+        vars(self).update({n: v for n, v in given.items() if n not in ("self", "__class__")})
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._state is not None

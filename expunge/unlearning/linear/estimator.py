@@ -56,6 +56,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             beyond it. `residual` and `retrain` are not affected.
     """
 
+    classes: Sequence[Any] | None
+
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -71,20 +73,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         device: str = "cpu",
         adaptive_requests: bool = False,
     ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            strategy,
-            observer,
-            l2,
-            row_norm,
-            reference,
-            released,
-            random_state,
-            device,
-            adaptive_requests,
-        )
-        self.classes = classes
+        self._store(locals())
 
     @unchanged_on_failure
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
@@ -155,6 +144,10 @@ class CertifiedRegressor(RegressorMixin, Certified):
         loss: A `Declared` convex loss instead of squares; its l2 and row_norm are this one's.
     """
 
+    target_norm: float
+    radius: float
+    loss: Declared | None
+
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -172,22 +165,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         device: str = "cpu",
         adaptive_requests: bool = False,
     ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            strategy,
-            observer,
-            l2,
-            row_norm,
-            reference,
-            released,
-            random_state,
-            device,
-            adaptive_requests,
-        )
-        self.target_norm = target_norm
-        self.radius = radius
-        self.loss = loss
+        self._store(locals())
 
     @unchanged_on_failure
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803

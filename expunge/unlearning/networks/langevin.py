@@ -81,6 +81,8 @@ class NetworkLangevin(NetworkStrategy):
             (`adaptive_requests=True`); otherwise it is not used.
     """
 
+    name = "langevin"
+    observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
     learn_steps: int = 20
     unlearn_steps: int | None = None
     sigma: float | None = None
@@ -95,8 +97,6 @@ class NetworkLangevin(NetworkStrategy):
     scheme: Scheme = field(default_factory=FullBatch)
     memory: int = MEMORY
     requests: int = 20
-    name = "langevin"
-    observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
 
     def __post_init__(self) -> None:
         check_fields(

@@ -212,14 +212,13 @@ class TorchUnlearner:
 
     @_one_at_a_time
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
-        """Delete these records from the model; one id or several.
+        """Delete records, one id or several, from the module and from the state behind it.
 
         Args:
-            request: What the operator calls this request; the certificate names it.
+            request: The operator's name for it, which the certificate repeats.
 
         Raises:
-            ValueError: an id that is unknown, public, repeated or already forgotten, named.
-            NoCertificate: nothing was changed; the message says why.
+            ValueError, NoCertificate: nothing was changed; as for `requests.honour`.
         """
         fitted = self.fitted_
         self._check_writable(fitted)
