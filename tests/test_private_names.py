@@ -20,7 +20,7 @@ STILL_READ = {
 # shown from outside.
 STILL_READ_BY_TESTS = {
     "accounting/bounds/test_contraction.py": ["_diameter"],
-    "accounting/bounds/test_pieces.py": ["_grouped"],
+    "accounting/bounds/test_pieces.py": ["_group_runs"],
     "accounting/test_nonconvex_quadrature.py": ["_diameter"],
     "audit/test_heads.py": ["_location_information", "_mirror"],
     "audit/test_lower_bound.py": ["_limits"],

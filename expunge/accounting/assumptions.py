@@ -56,7 +56,7 @@ class Assumptions:
 
     def __post_init__(self) -> None:
         for name in self.constants():
-            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+            object.__setattr__(self, name, _check_constant(name, getattr(self, name)))
         if not isinstance(self.marks, Mapping):
             raise InvalidInput("assumptions.marks", "must be a mapping from constants to marks")
         for name, mark in self.marks.items():
@@ -69,7 +69,7 @@ class Assumptions:
         self._check_together()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copies and other processes get the same record; a mapping proxy alone cannot travel."""
+        """How to copy or pickle the record; the mapping proxy of `marks` cannot be pickled."""
         values = [getattr(self, name) for name in self.constants()]
         return type(self), (*values, dict(self.marks))
 
@@ -109,7 +109,7 @@ class Assumptions:
         return self.marks.get(name, "assumed")
 
 
-def _checked(name: str, value: object) -> float | int | None:
+def _check_constant(name: str, value: object) -> float | int | None:
     """The constant as a plain number; None where nothing is assumed."""
     if value is None and name not in ("weight_decay", "initial_distance"):
         return None

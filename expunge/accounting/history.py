@@ -123,13 +123,13 @@ class Phase:
             raise InvalidInput(
                 "poisson.counts", f"{len(poisson.counts)} pairs for {self.steps} steps"
             )
-        there = (self.samples - self.forgotten, self.forgotten)
+        available = (self.samples - self.forgotten, self.forgotten)
         for k, (retained, forgotten) in enumerate(poisson.counts):
-            if retained > there[0] or forgotten > there[1]:
+            if retained > available[0] or forgotten > available[1]:
                 raise InvalidInput(f"poisson.counts[{k}]", "more records than the phase has")
-            if poisson.rate == 1 and (retained, forgotten) != there:
+            if poisson.rate == 1 and (retained, forgotten) != available:
                 raise InvalidInput(
-                    f"poisson.counts[{k}]", f"at rate 1 every record is drawn, so it is {there}"
+                    f"poisson.counts[{k}]", f"at rate 1 every record is drawn, so it is {available}"
                 )
 
     @property
@@ -264,14 +264,14 @@ def learn_unlearn(
 
 
 def _items(name: str, value: object) -> tuple[Any, ...]:
-    """A list of whatever, as a tuple."""
+    """The items of a list, as a tuple."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidInput(name, f"must be a list, got {type(value).__name__}")
     return tuple(value)
 
 
 def _counts(name: str, value: object, *, single: bool = False) -> object:
-    """Counts in order; None stays None and, where one serves for all, so does a count."""
+    """Counts in order; None stays None, and a single count stays one if `single` allows it."""
     if value is None:
         return None
     if single and not isinstance(value, Iterable):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from expunge.accounting.canonical import canonical, sha256
-from expunge.accounting.document import parse_json, validated
+from expunge.accounting.document import parse_json, validate
 from expunge.accounting.stated import SHA256
 from expunge.errors import InvalidInput
 from expunge.store.layout import INDEX, NAME, SECRET
@@ -138,7 +138,7 @@ def parse_index(content: bytes) -> Index:
         if document.get("format") != FORMAT:
             raise InvalidInput("format", f"{document.get('format')!r}, this version reads {FORMAT}")
         document.pop("seal", None)
-    index = validated(Index, document)
+    index = validate(Index, document)
     if index.content() != content:
         raise InvalidInput("seal", "does not fit: the index was changed since it was written")
     return index

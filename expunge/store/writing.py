@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.document import validated
+from expunge.accounting.document import validate
 from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput
@@ -144,7 +144,7 @@ class Writer:
             "model": _write(folder / f".model-{token}.safetensors", generation.model),
             "certificate": text and _write(folder / f".certificate-{token}.json", text),
         }
-        index = validated(Index, parts)
+        index = validate(Index, parts)
         _write(inside / f"index-{token}.json", index.content())
         for place in (inside, folder, folder.parent):
             sync(place)
@@ -172,7 +172,7 @@ class Writer:
                 name = f"chunk-{token}-{number}.{chunk.suffix}"
                 file = _write(self.inside / name, chunk.content)
                 rows = {"table": chunk.table, "first": chunk.first, "stop": chunk.stop}
-                yield validated(Chunk, rows | {"file": file})
+                yield validate(Chunk, rows | {"file": file})
             elif chunk in kept and (self.inside / chunk.file.name).is_file():
                 yield chunk
             else:
