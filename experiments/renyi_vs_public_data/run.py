@@ -51,7 +51,7 @@ from experiments.progress import shown
 from experiments.renyi_vs_public_data.settings import Settings
 from experiments.renyi_vs_public_data.verdicts import verdicts
 from experiments.spread import spread
-from expunge.divergence.lower_estimates import along
+from expunge.divergence.lower_estimates import estimate_along
 
 __all__ = ["run"]
 
@@ -135,7 +135,7 @@ def readings(
                     sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned")
                 )
                 aim = torch.from_numpy(test).to(of.device)
-                over[k].append(along(of, against, aim, order=2.0))
+                over[k].append(estimate_along(of, against, aim, order=2.0))
         for k in settings.unlearn_steps:
             yield described(settings, pair, "factor", name, variant, point, k) | {
                 "method": "projection, a lower estimate",
