@@ -31,8 +31,8 @@ from expunge.store.erasing import finish
 from expunge.store.index import Chunk, File, Index, digest, read_index
 from expunge.store.layout import CERTIFICATE, INDEX, MODEL, SECRET, check_ours
 from expunge.store.lineage import Lineage
-from expunge.store.lock import alone
-from expunge.store.reading import check_on_top, find_index, prepared
+from expunge.store.lock import hold_lock
+from expunge.store.reading import check_on_top, find_index, find_prepared
 
 __all__ = ["Generation", "Writer", "settle", "write", "writing"]
 
@@ -43,7 +43,7 @@ class Generation:
 
     Args:
         kind: Which kind of model it is.
-        document: Settings, ids, history: what JSON brings back, tuples as lists.
+        document: Settings, ids and history, as JSON; tuples come back as lists.
         state: The arrays that the next request starts from, as a safetensors file.
         model: The model's file, as it may be handed out.
         certificate: The last one that the lineage has issued.
@@ -66,8 +66,8 @@ def write(folder: str | Path, generation: Generation) -> str:
     Raises:
         InvalidInput: the folder holds something else, or requests that this state does not know.
         Locked: another process is writing there.
-        OSError: the disk is full, or the like; the old generation is as it was.
-        NotErased: the new generation is saved, the old one not erased.
+        OSError: the disk is full, or the like; the old generation is unchanged.
+        NotErased: the new generation is saved, but the old one could not be erased.
     """
     with writing(folder) as writer:
         seal = writer.prepare(generation)
@@ -89,10 +89,10 @@ def settle(folder: str | Path, *, seal: str | None = None) -> None:
 
 @contextmanager
 def writing(folder: str | Path, *, seal: str | None = None) -> Iterator["Writer"]:
-    """Be the only writer; at the end whatever is not current is erased.
+    """Be the only writer of a folder; at the end erase whatever is not current.
 
     Args:
-        seal: Which generation a ledger holds to be current; None: the folder itself says.
+        seal: The generation that a ledger says is current; None if the folder itself decides.
 
     Raises:
         as `write`.
@@ -101,7 +101,7 @@ def writing(folder: str | Path, *, seal: str | None = None) -> Iterator["Writer"
     check_ours(folder)
     if seal is not None:
         find_index(folder, seal)  # refused before anything is touched
-    with alone(folder):
+    with hold_lock(folder):
         writer = Writer(folder)
         if seal is not None:
             writer.commit(seal)
@@ -151,12 +151,12 @@ class Writer:
         return index.seal
 
     def commit(self, seal: str) -> None:
-        """Make a prepared generation the current one; it may be so already.
+        """Make a prepared generation the current one; it may be current already.
 
         Raises:
-            InvalidInput: there is no generation with this seal.
+            InvalidInput: no generation has this seal.
         """
-        waiting = prepared(self.folder, seal)
+        waiting = find_prepared(self.folder, seal)
         if waiting is None:
             find_index(self.folder, seal)
         else:
@@ -238,8 +238,8 @@ def _check_may_replace(folder: Path, before: Index | None, generation: Generatio
         if known.sha256 not in generation.lineage.issued:
             raise InvalidInput(str(folder), "holds requests of another fit; choose another folder")
     if (folder / MODEL).exists():
-        found = digest((folder / MODEL).read_bytes())
-        if found != digest(generation.model) and (not known or file_differences(known, found)):
+        actual = digest((folder / MODEL).read_bytes())
+        if actual != digest(generation.model) and (not known or file_differences(known, actual)):
             raise InvalidInput(str(folder), f"holds a {MODEL} that is not ours; not touched")
 
 
