@@ -20,7 +20,7 @@ from expunge.accounting.certificate import Certificate
 from expunge.accounting.target import EpsilonDelta
 from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.linear_fitted import LinearFitted
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.requests import honour
 
 __all__ = ["exact_cells", "plans"]
@@ -106,7 +106,7 @@ def with_target(
     job = replace(other.job, target=target, seed=seed)
     if cheapest(job, max(1, job.roster.private // 10)) != other.strategy:
         raise RuntimeError(f"auto takes another strategy at epsilon = {epsilon}: fit again")
-    outcome = replace(other.outcome, secret=salted(start.outcome.secret))
+    outcome = replace(other.outcome, secret=add_salt(start.outcome.secret))
     return replace(other, job=job, outcome=outcome, fingerprint=None)
 
 

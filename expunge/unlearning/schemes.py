@@ -44,6 +44,8 @@ class Batch(NamedTuple):
 
 
 class Scheme(Protocol):
+    """How a step uses the records."""
+
     @property
     def normaliser(self) -> Normaliser: ...
 
@@ -71,7 +73,8 @@ def since_deleted(
 ) -> tuple[Phase, ...]:
     """The phases so far, each with what has been deleted from it by now.
 
-    Args: rounds: For each phase, how many requests had been honoured before it.
+    Args:
+        rounds: For each phase, how many requests had been honoured before it.
     """
     assert history is not None
     phases, first_step = [], 0
@@ -82,10 +85,10 @@ def since_deleted(
 
 
 def whole_capacity(job: Job, scheme: Scheme, capacity: int) -> int | None:
-    """What every phase counts where requests may depend on models; None elsewhere.
+    """The capacity that every phase counts if requests may depend on models; otherwise None.
 
     Raises:
-        ValueError: batches, of which nobody knows whom a request will name.
+        ValueError: the scheme has batches: nobody knows which of them a request will name.
     """
     if not job.adaptive_requests:
         return None
@@ -98,7 +101,7 @@ def check_within(capacity: int | None, forgotten: int) -> None:
     """Refuse a request beyond the capacity, by counts alone, before anything is drawn.
 
     Raises:
-        NoCertificate: more records are forgotten than the capacity has.
+        NoCertificate: more records are forgotten than the capacity allows.
     """
     if capacity is not None and forgotten > capacity:
         raise NoCertificate(
@@ -142,8 +145,8 @@ class Cyclic:
     """The scheme in which steps go through the batches of a fixed partition in turn.
 
     Args:
-        batches: How many.
-        seed: Of the partition; public.
+        batches: How many batches there are.
+        seed: The seed of the partition; public.
     """
 
     batches: int
@@ -188,8 +191,8 @@ class PoissonBatch:
     """The scheme in which every step draws each record with the same probability.
 
     Args:
-        rate: q.
-        seed: Of the draws; public, and not the noise's.
+        rate: The probability q.
+        seed: The seed of the draws; public, and not the noise's.
     """
 
     rate: float
@@ -225,10 +228,10 @@ class PoissonBatch:
 
 
 def scheme_record(name: str, value: Any) -> Scheme:
-    """A rule for parameters (`core/checks`): anything with a scheme's verbs.
+    """A rule for parameters (`core/checks`): the value must have a scheme's verbs.
 
     Raises:
-        ValueError: it has not.
+        ValueError: the value lacks one of them.
     """
     verbs = ("normaliser", "load", "batch", "record")
     if isinstance(value, type) or not all(hasattr(value, verb) for verb in verbs):

@@ -34,7 +34,7 @@ from expunge.errors import NoCertificate, Refused
 from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import (
     FullBatch,
@@ -182,7 +182,7 @@ class NoiseFirst:
         run = _Run.of(job)
         theta, phase = run.clean(job, job.beginning, self.learn_steps, 0)
         bare = run.outcome(job, theta, [phase], (0,))
-        return replace(bare, noise_free=True, secret=salted())
+        return replace(bare, noise_free=True, secret=add_salt())
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         run = _Run.of(job, before=before)
@@ -406,7 +406,7 @@ def _from_the_beginning(
     strategy: Langevin | NoiseFirst, job: LinearJob, before: Outcome
 ) -> Outcome:
     """The request run from a point that saw no private record; `before` gives its history alone."""
-    return strategy.forget(job, replace(before, state={"theta": job.beginning}, secret=salted()))
+    return strategy.forget(job, replace(before, state={"theta": job.beginning}, secret=add_salt()))
 
 
 def _finite(stacked: Tensor) -> Tensor:
