@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from experiments.frontier.problem import Problem, summary
-from experiments.progress import shown
+from experiments.progress import show_progress
 from expunge import CertifiedClassifier
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.target import EpsilonDelta
@@ -41,7 +41,7 @@ def exact_cells(
         auto = fitted(problem, public, "auto", epsilons[0], ridge, seed)
         yardstick = fitted(problem, public, "retrain", epsilons[0], ridge, seed)
         title = f"{problem.name}: {share:.0%} public"
-        for deletion in shown(deletions, title):
+        for deletion in show_progress(deletions, title):
             forget = problem.divided(share, deletion).forget
             where = {"share": share, "deletion": deletion, "forget": forget, "ridge": ridge}
             certificate, after = request(copy.deepcopy(yardstick.fitted_), forget)
