@@ -31,6 +31,7 @@ SUITES = {
 
 
 def main() -> None:
+    """Measure the chosen suites and print what they measured."""
     chosen = [word for word in sys.argv[1:] if not word.startswith("--")]
     unknown = [word for word in chosen if word not in SUITES]
     if unknown:

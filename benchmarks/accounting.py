@@ -16,6 +16,7 @@ __all__ = ["measure"]
 
 
 def measure() -> list[dict[str, object]]:
+    """Measure the solver, long phases and the start of the command line."""
     return [solver_scaling(), long_phases(), help_speed()]
 
 
@@ -33,6 +34,7 @@ def solver_scaling() -> dict[str, object]:
 
 
 def distinct_steps(count: int) -> list[Run]:
+    """Steps with random contractions, shifts and noises."""
     rng = random.Random(0)
     factors = [Contraction.of(rng.uniform(0.9, 1.05)) for _ in range(1000)]
     return [
@@ -81,6 +83,7 @@ def help_speed() -> dict[str, object]:
 
 
 def median_of(repeats: int, work: Callable[[], object]) -> float:
+    """The median seconds of several runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

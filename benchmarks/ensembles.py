@@ -158,6 +158,7 @@ def product_seconds(models: int, rows: int, dtype: torch.dtype, device: str) -> 
 
 
 def on_cpu() -> list[Row]:
+    """Measure ensembles on a CPU."""
     rows = [
         cpu_heads(BATCH),
         cpu_heads(4 * BATCH),

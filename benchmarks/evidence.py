@@ -33,6 +33,7 @@ def measure() -> list[Row]:
 
 
 def document() -> dict[str, object]:
+    """What is measured, and on which machine."""
     cuda = torch.cuda.is_available()
     return {
         "device": torch.cuda.get_device_name() if cuda else processor(),
@@ -42,6 +43,7 @@ def document() -> dict[str, object]:
 
 
 def hotelling_row(count: int, d: int, limit: float) -> Row:
+    """Measure Hotelling on Gaussian samples of this size."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu":
         torch.set_num_threads(1)
@@ -61,6 +63,7 @@ def hotelling_row(count: int, d: int, limit: float) -> Row:
 
 
 def on_cuda() -> list[Row]:
+    """Measure both estimators at the paper's size."""
     generator = torch.Generator("cuda").manual_seed(0)
     p, q = torch.randn(2, 22_500, 9216, device="cuda", generator=generator)
     rows = [hotelling_row(30_000, 9216, 0.3)]

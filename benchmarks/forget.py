@@ -112,12 +112,14 @@ def large() -> float:
 
 
 def in_subprocess(call: str) -> float:
+    """What a function of this module returns in a process of its own."""
     code = f"from benchmarks import forget; print(forget.{call})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return float(done.stdout)
 
 
 def seconds(work: Callable[[], object]) -> float:
+    """Seconds that the work takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

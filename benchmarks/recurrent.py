@@ -54,6 +54,7 @@ ON_CPU = Size(4, 32, 40, 1000, 32, 32, 2, 2)
 
 
 def measure(size: Size | None = None) -> list[Row]:
+    """Measure models together in every precision, beside one after another."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     size = size or (Size() if device == "cuda" else ON_CPU)
     records = make_records(size, device)
@@ -108,10 +109,12 @@ def make_records(size: Size, device: str) -> Records:
 
 
 def network(size: Size) -> Recurrent:
+    """The loss of LSTM classifiers of this size."""
     return Recurrent(LSTMClassifier(size.words, size.embedding, size.hidden, size.layers))
 
 
 def start(size: Size, loss: Recurrent, device: torch.device | str) -> Tensor:
+    """Initial weights of all models."""
     key = counters.stream(0, "init")
     drawn = counters.uniforms(key, 0, size.models, loss.parameters, device)
     return drawn * loss.default_bounds().to(device)
@@ -202,6 +205,7 @@ def median(work: Callable[[], object], repeats: int) -> float:
 
 
 def seconds(work: Callable[[], object]) -> float:
+    """Seconds that the work takes, the GPU's included."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     begun = time.perf_counter()
@@ -212,6 +216,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def document(size: Size | None = None) -> Row:
+    """What is measured, and on which machine."""
     cuda = torch.cuda.is_available()
     return {
         "device": torch.cuda.get_device_name() if cuda else "CPU",

@@ -44,7 +44,7 @@ def report(
 
 
 def check_name(name: str | None) -> str:
-    """The name of an experiment; exits with the list of them if it is none."""
+    """Check that an experiment has this name; exit with the list of them otherwise."""
     if name not in names():
         sys.exit(f"experiments: {name}: unknown; there are {', '.join(names())}")
     return name

@@ -98,6 +98,7 @@ class Point:
 
     @property
     def total(self) -> int:
+        """How many records there are in all."""
         return self.public + self.retained + self.forget
 
 

@@ -33,6 +33,7 @@ class Answer:
     refused: str | None = None
 
     def document(self) -> dict[str, object]:
+        """The answer as `expunge account` prints it."""
         if self.refused is not None:
             return {"refused": self.refused}
         named = {"mu": self.mu, "epsilon": self.epsilon, "renyi": self.renyi}
@@ -60,6 +61,7 @@ class Account:
         return None if self.best is None else self.bounds[self.best].epsilon
 
     def document(self) -> dict[str, object]:
+        """The account as `expunge account` prints it."""
         return {
             "bounds": {name: figures.document() for name, figures in self.bounds.items()},
             "best": self.best,

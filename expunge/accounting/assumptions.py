@@ -90,10 +90,12 @@ class Assumptions:
 
     @classmethod
     def constants(cls) -> tuple[str, ...]:
+        """The names of all constants."""
         return tuple(f.name for f in fields(cls) if f.name != "marks")
 
     @property
     def regime(self) -> Regime:
+        """Which bounds apply: by clipping, then by strong convexity."""
         if self.clip is not None:
             return "clipped"
         if self.strong_convexity is None:
@@ -106,6 +108,7 @@ class Assumptions:
         return math.inf if self.radius is None else 2 * self.radius
 
     def mark(self, name: str) -> Mark:
+        """How a constant is known; `assumed` if nothing is said."""
         return self.marks.get(name, "assumed")
 
 

@@ -84,10 +84,12 @@ class Certificate(Stated):
 
     @property
     def epsilon(self) -> float:
+        """The claim's epsilon."""
         return self.claim.epsilon
 
     @property
     def delta(self) -> float:
+        """The claim's delta."""
         return self.claim.delta
 
     def canonical(self) -> str:
@@ -127,6 +129,7 @@ class Certificate(Stated):
 
     @property
     def orders(self) -> list[float]:
+        """The Rényi orders that the claim has figures for."""
         return orders_of(self.claim)
 
     def __str__(self) -> str:

@@ -115,6 +115,7 @@ class PhaseDocument(_Strict):
     poisson: PoissonDocument | None = None
 
     def record(self) -> Phase:
+        """The phase as the record that the accountant reads."""
         poisson = self.poisson and Poisson(self.poisson.rate, tuple(self.poisson.counts))
         sizes = tuple(self.batch_size) if isinstance(self.batch_size, list) else self.batch_size
         return Phase(

@@ -78,12 +78,14 @@ class RiskBound:
     def from_gdp(
         cls, mu: float, *, retrained_risk: float, lipschitz: float, radius: float
     ) -> "RiskBound":
+        """The bound with the total variation that mu-GDP allows."""
         return cls(retrained_risk, lipschitz, radius, gdp_total_variation(mu))
 
     @classmethod
     def from_renyi(
         cls, renyi: float, *, retrained_risk: float, lipschitz: float, radius: float
     ) -> "RiskBound":
+        """The bound with the total variation that a Rényi divergence allows."""
         return cls(retrained_risk, lipschitz, radius, pinsker(renyi))
 
     @property

@@ -139,6 +139,7 @@ class Phase:
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
+        """The size of each batch of a cyclic partition; empty without one."""
         if isinstance(self.batch_size, tuple):
             return self.batch_size
         return (self.batch_size or 0,) * len(self.batches or ())
@@ -230,6 +231,7 @@ class History:
 
     @property
     def forgets(self) -> bool:
+        """Whether any phase saw a record that has since been deleted."""
         return any(phase.forgotten for phase in self.phases)
 
     @property
@@ -239,6 +241,7 @@ class History:
 
     @property
     def largest_samples(self) -> int:
+        """The most records that any phase saw."""
         return max(phase.samples for phase in self.phases)
 
 

@@ -59,6 +59,7 @@ class Contraction:
 
     @classmethod
     def exactly(cls, c: Fraction) -> "Contraction":
+        """The contraction of an exact rational c."""
         gap = float(1 - c)
         if c == 0:
             return cls(0.0, 1.0, -math.inf, decimal(c), decimal(1 - c))
@@ -67,6 +68,7 @@ class Contraction:
 
     @classmethod
     def of(cls, c: float) -> "Contraction":
+        """The contraction of a double c, taken as exact."""
         return cls.exactly(Fraction(c))
 
 
@@ -101,6 +103,7 @@ Part = Run | Cycle
 
 
 def total_steps(part: Part) -> int:
+    """How many steps a part has."""
     if isinstance(part, Run):
         return part.steps
     return part.repeats * sum(run.steps for run in part.runs)

@@ -1,4 +1,4 @@
-"""Numbers of a history, checked where they enter; each comes back as a plain Python number.
+"""Checks of the numbers of a history; each returns the value as a plain Python number.
 
 NumPy's scalars are numbers; booleans and texts are not. What lies outside `SMALLEST` to `LARGEST`
 would overflow or vanish in products of a few, and counts above 2^53 would not be exact as floats.

@@ -50,6 +50,7 @@ class Figures:
     refused: str | None = None
 
     def document(self) -> dict[str, object]:
+        """The figures as `expunge plan` prints them."""
         if self.refused is not None:
             return {"refused": self.refused}
         document = asdict(self)
@@ -71,6 +72,7 @@ class Plan:
     target: EpsilonDelta
 
     def document(self) -> dict[str, object]:
+        """The plan as `expunge plan` prints it."""
         return {
             **self.figures.document(),
             "strategies": [asdict(price) for price in self.strategies],

@@ -54,6 +54,7 @@ class Critics:
 
     @property
     def parameters(self) -> list[Tensor]:
+        """The tensors that are trained."""
         return [self.first, self.bias, self.last, self.shift]
 
     def __call__(self, samples: Tensor) -> Tensor:
@@ -107,7 +108,7 @@ class Critics:
         """
         right = self.direction.clone()
         norm, left, turned = _fast(_singular, samples)(self.first, right)
-        self.direction.copy_(turned)  # in place: a CUDA graph comes back to it
+        self.direction.copy_(turned)  # in place: a CUDA graph reads it again
         products = samples @ _fast(_normalise, samples)(self.first, norm, samples.dtype)
         hidden, output = _fast(_hidden, samples)(products, self.bias, self.last)
         of_output = _fast(_of_output, samples)(output, self.shift, order)  # (N, restarts)

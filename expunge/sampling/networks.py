@@ -34,10 +34,12 @@ class Network:
 
     @cached_property
     def shapes(self) -> dict[str, torch.Size]:
+        """The shape of each parameter, by name."""
         return {name: p.shape for name, p in self.module.named_parameters()}
 
     @property
     def parameters(self) -> int:
+        """How many weights one model has."""
         return sum(shape.numel() for shape in self.shapes.values())
 
     def split(self, weights: Tensor) -> dict[str, Tensor]:

@@ -34,6 +34,7 @@ class Ray:
     def map(
         self, recipe: Recipe, blocks: Sequence[Block]
     ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
+        """Compute every block on the cluster, and yield results as they come."""
         import ray  # type: ignore
 
         if not ray.is_initialized():

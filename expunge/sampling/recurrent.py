@@ -101,6 +101,7 @@ class Recurrent(Network):
 
     @property
     def hidden(self) -> int:
+        """The width of each LSTM layer."""
         return self._cells.hidden_size
 
     def default_bounds(self) -> Tensor:

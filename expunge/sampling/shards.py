@@ -56,6 +56,7 @@ class ShardFolder:
         return [block for block in blocks if not self.shard(block).exists()]
 
     def save(self, block: Block, snapshots: dict[Point, Tensor]) -> None:
+        """Write a block's models to its file."""
         named = {tensor_name(point): weights.contiguous() for point, weights in snapshots.items()}
         _replace(self.shard(block), lambda new: save_file(named, new))
 

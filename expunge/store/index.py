@@ -43,6 +43,7 @@ class File(_Frozen):
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "File":
+        """The entry of a file with this content."""
         return cls(name=name, size=len(content), sha256=digest(content))
 
     def read(self, *places: Path) -> bytes:

@@ -1,7 +1,7 @@
 """What lies where in a store's folder, and which files there are ours.
 
     model.safetensors                what may be handed out: the model,
-    certificate.json                 and the certificate about it, where there is one
+    certificate.json                 and the certificate about it, after the first request
     .model-T.safetensors             a new model or certificate, while it waits for its place
     secret/index.json                the index of the current generation
     secret/document-T.json           settings, ids, history

@@ -58,6 +58,7 @@ class Released:
 
     @classmethod
     def of(cls, fitted: "LinearFitted") -> "Released":
+        """The part of a fitted state that may be handed out, copied."""
         head = fitted.head
         loss = head.loss
         if isinstance(loss, Declared):  # a function of the user's; predictions need none

@@ -1,6 +1,6 @@
 """Strategies in JSON: settings by name, code never.
 
-A strategy comes back whole, because it is a registered record of plain settings; an optimiser by
+A strategy is rebuilt whole, because it is a registered record of plain settings; an optimiser by
 its name in torch.optim, alone or in a functools.partial.
 """
 

@@ -40,6 +40,7 @@ class ForeignBound:
 
     @property
     def name(self) -> str:
+        """The name under which it is listed: `package:bound`."""
         return f"{self.package}:{self.entry.name}"
 
     def guarantee(self, assumptions: Assumptions, history: History) -> Guarantee:
@@ -67,9 +68,11 @@ class Watched:
     given: Any
 
     def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta, checked."""
         return _sensible("epsilon", _ask(lambda: self.given.epsilon(delta)))
 
     def renyi(self, order: float) -> float | None:
+        """D_alpha at this order, checked; None if the bound has none."""
         value = _ask(lambda: self.given.renyi(order))
         return None if value is None else _sensible("renyi", value)
 

@@ -33,16 +33,20 @@ class GDP:
     mu: float
 
     def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta."""
         return _finite(conversions.epsilon_from_gdp(self.mu, delta))
 
     def renyi(self, order: float) -> float:
+        """The largest D_alpha at this order."""
         return _finite(conversions.gdp_renyi(self.mu, order))
 
     def delta(self, epsilon: float) -> float:
+        """The smallest delta at this epsilon."""
         return conversions.gdp_delta(self.mu, epsilon)
 
     @property
     def total_variation(self) -> float:
+        """The largest total variation distance."""
         return conversions.gdp_total_variation(self.mu)
 
 
@@ -58,9 +62,11 @@ class Renyi:
         return cls(lambda order: order * slope)
 
     def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta."""
         return _finite(conversions.epsilon_from_renyi(self.divergence, delta))
 
     def renyi(self, order: float) -> float:
+        """The largest D_alpha at this order."""
         return _finite(conversions.outward(self.divergence(order)))
 
 
@@ -89,7 +95,9 @@ class HockeyStick:
             root = root * (1 + 1e-12) + 1e-13
         return conversions.outward(root)
 
-    def renyi(self, order: float) -> None:  # one delta curve has none
+    def renyi(
+        self, order: float
+    ) -> None:  # a curve of delta over epsilon bounds no Rényi divergence
         return None
 
 

@@ -67,6 +67,7 @@ class Climb(NamedTuple):
 
     @property
     def energy(self) -> Decimal:
+        """(dS)^2 / dV summed over the steps."""
         return self.steps * self.first(1).energy
 
 

@@ -102,6 +102,7 @@ class Halves(NamedTuple):
 
     @classmethod
     def zeros(cls, *shape: int, device: torch.device) -> Halves:
+        """Halves of weights that are all 0."""
         upper, lower = torch.zeros(2, *shape, dtype=torch.int16, device=device)
         return cls(upper, lower)
 
