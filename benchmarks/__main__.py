@@ -8,28 +8,30 @@ import json
 import sys
 
 
-def measured(suite: str) -> list[dict[str, object]]:
-    """A suite loads what it needs: a bare GPU machine runs `ensembles` alone."""
+def measure_suite(suite: str) -> list[dict[str, object]]:
+    """Measure one suite; it imports only what it needs, so that a bare GPU machine can run it."""
     return importlib.import_module(f"benchmarks.{suite}").measure()
 
 
 def large() -> list[dict[str, object]]:
+    """Measure the peak memory of fit and forget on a million rows."""
     gib = importlib.import_module("benchmarks.forget").large()
     return [{"name": "GiB at the peak, 1,000,000 x 384", "ratio": gib, "limit": 8.0}]
 
 
 SUITES = {
-    "accounting": lambda: measured("accounting"),
-    "release": lambda: measured("release"),
-    "forget": lambda: measured("forget"),
-    "ensembles": lambda: measured("ensembles"),
-    "evidence": lambda: measured("evidence"),
-    "recurrent": lambda: measured("recurrent"),
+    "accounting": lambda: measure_suite("accounting"),
+    "release": lambda: measure_suite("release"),
+    "forget": lambda: measure_suite("forget"),
+    "ensembles": lambda: measure_suite("ensembles"),
+    "evidence": lambda: measure_suite("evidence"),
+    "recurrent": lambda: measure_suite("recurrent"),
     "large": large,
 }
 
 
 def main() -> None:
+    """Measure the chosen suites and print what they measured."""
     chosen = [word for word in sys.argv[1:] if not word.startswith("--")]
     unknown = [word for word in chosen if word not in SUITES]
     if unknown:

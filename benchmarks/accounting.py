@@ -16,11 +16,12 @@ __all__ = ["measure"]
 
 
 def measure() -> list[dict[str, object]]:
+    """Measure the solver, long phases and the start of the command line."""
     return [solver_scaling(), long_phases(), help_speed()]
 
 
 def solver_scaling() -> dict[str, object]:
-    """N = 10^6 distinct steps against 10^5."""
+    """Measure the solver on 10^6 distinct steps against 10^5."""
     small, large = distinct_steps(10**5), distinct_steps(10**6)
     seconds = {n: median_of(3, lambda runs=runs: pull(runs)) for n, runs in
                (("1e5", small), ("1e6", large))}  # fmt: skip
@@ -33,6 +34,7 @@ def solver_scaling() -> dict[str, object]:
 
 
 def distinct_steps(count: int) -> list[Run]:
+    """Steps with random contractions, shifts and noises."""
     rng = random.Random(0)
     factors = [Contraction.of(rng.uniform(0.9, 1.05)) for _ in range(1000)]
     return [
@@ -42,7 +44,7 @@ def distinct_steps(count: int) -> list[Run]:
 
 
 def long_phases() -> dict[str, object]:
-    """A history of 2 x 10^12 steps against one of 2 x 10 steps."""
+    """Measure a history of 2 x 10^12 steps against one of 2 x 10 steps."""
     loss = Assumptions(strong_convexity=0.0119, smoothness=0.2619, lipschitz=1.0)
 
     def judge(steps: int) -> None:
@@ -62,7 +64,7 @@ def long_phases() -> dict[str, object]:
 
 
 def help_speed() -> dict[str, object]:
-    """`expunge plan --help` against `python -c pass`."""
+    """Measure `expunge plan --help` against `python -c pass`."""
     expunge = Path(sys.executable).with_name("expunge")
     commands = {"pass": [sys.executable, "-c", "pass"], "help": [str(expunge), "plan", "--help"]}
     times: dict[str, list[float]] = {name: [] for name in commands}
@@ -81,6 +83,7 @@ def help_speed() -> dict[str, object]:
 
 
 def median_of(repeats: int, work: Callable[[], object]) -> float:
+    """The median seconds of several runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

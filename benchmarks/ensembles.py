@@ -1,6 +1,6 @@
 """Ensembles against what the machine can do: matrix products at the same shapes, loops, vmap.
 
-python -m benchmarks.ensembles --json      what the GPU measures, or the CPU where there is none
+python -m benchmarks.ensembles --json      measures the GPU, or the CPU without one
 python -m benchmarks.ensembles --figure    ensembles.png from ensembles.json
 
 A ratio is ours over a limit's yardstick: below 1 over the target's factor is good. On CUDA the
@@ -37,11 +37,12 @@ Row = dict[str, object]
 
 
 def measure() -> list[Row]:
+    """Measure ensembles on the GPU, if there is one, and on the CPU."""
     return (on_cuda() if torch.cuda.is_available() else []) + on_cpu()
 
 
 def document(cuda: bool) -> dict[str, object]:
-    """What was measured and where."""
+    """What is measured, and on which machine."""
     return {
         "device": torch.cuda.get_device_name() if cuda else processor(),
         "cuda": cuda,
@@ -52,6 +53,7 @@ def document(cuda: bool) -> dict[str, object]:
 
 
 def processor() -> str:
+    """The name and the number of the machine's cores."""
     named = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     return f"{len(named)} x {named[0]}"
 
@@ -60,7 +62,7 @@ def processor() -> str:
 
 
 def heads(rows: int, learn_steps: int, batch: object = None, scale: float = 10.0) -> Problem:
-    """Random features of norm about `scale`; half of them private, a seventh of all forgotten."""
+    """A problem of random features of norm about `scale`: half private, a seventh forgotten."""
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(rows, FEATURES, generator=generator) * scale / math.sqrt(FEATURES)
     targets = torch.randint(0, CLASSES, (rows,), generator=generator)
@@ -81,21 +83,21 @@ def heads(rows: int, learn_steps: int, batch: object = None, scale: float = 10.0
 def step_seconds(
     make: Callable[[int], Problem], models: int, steps: int, **recipe: object
 ) -> float:
-    """Of one learning step of all models, the rows of every step drawn beforehand."""
-    one = Recipe(make(steps), ("learned",), (), 0, **recipe)  # type: ignore[arg-type]
-    chain, orders = start_of(one, models)
+    """Seconds of one learning step of all models, the rows of every step drawn beforehand."""
+    learning = Recipe(make(steps), ("learned",), (), 0, **recipe)  # type: ignore[arg-type]
+    chain, orders = start_of(learning, models)
     rows = [orders.rows(step) for step in range(steps)]
 
     def work() -> None:
         for step in range(steps):
-            key = one.key("noise", False, step)
-            chain.step(one.everything, rows[step], orders.runs, key)
+            key = learning.key("noise", False, step)
+            chain.step(learning.everything, rows[step], orders.runs, key)
 
     return best(work, 4) / steps
 
 
 def one_model_step(theta: Tensor, features: Tensor, targets: Tensor) -> Tensor:
-    """A model's step as one writes it at first."""
+    """One step of one model, in the simplest code."""
     logits = features @ theta.T
     residual = torch.softmax(logits, 1)
     residual[torch.arange(len(targets), device=theta.device), targets] -= 1
@@ -105,7 +107,7 @@ def one_model_step(theta: Tensor, features: Tensor, targets: Tensor) -> Tensor:
 
 
 def loop_seconds(features: Tensor, targets: Tensor, models: int) -> float:
-    """Of one step of one model in a loop over models."""
+    """Seconds of one step of one model in a loop over models."""
     thetas = torch.zeros(models, CLASSES, FEATURES, device=features.device)
 
     def loop() -> None:
@@ -117,7 +119,7 @@ def loop_seconds(features: Tensor, targets: Tensor, models: int) -> float:
 
 
 def vmap_seconds(features: Tensor, targets: Tensor, models: int) -> float:
-    """Of one step of one model when a model's step goes through vmap; tf32 on CUDA."""
+    """Seconds of one step of one model when a model's step goes through vmap; tf32 on CUDA."""
     module = nn.Linear(FEATURES, CLASSES, bias=False, device=features.device)
 
     def objective(theta: Tensor) -> Tensor:
@@ -138,7 +140,7 @@ def vmap_seconds(features: Tensor, targets: Tensor, models: int) -> float:
 
 
 def product_seconds(models: int, rows: int, dtype: torch.dtype, device: str) -> float:
-    """Both matrix products of a step at its shapes, by the library."""
+    """Seconds of both matrix products of a step at its shapes, by the library."""
     features = torch.randn(rows, FEATURES, device=device).to(dtype)
     weights = torch.randn(models * CLASSES, FEATURES, device=device).to(dtype)
     if device == "cpu":  # the layout that suits the library better
@@ -156,6 +158,7 @@ def product_seconds(models: int, rows: int, dtype: torch.dtype, device: str) -> 
 
 
 def on_cpu() -> list[Row]:
+    """Measure ensembles on a CPU."""
     rows = [
         cpu_heads(BATCH),
         cpu_heads(4 * BATCH),
@@ -167,30 +170,30 @@ def on_cpu() -> list[Row]:
 
 
 def cpu_heads(rows: int, models: int = 512) -> Row:
-    """Ours between two measurements of the products, so that a busy machine slows both."""
+    """Measure heads on a CPU in turn with their products, so that a busy machine slows both."""
     ceilings, ours = [], []
     for _ in range(3):
         ceilings.append(product_seconds(models, rows, torch.float32, "cpu"))
         ours.append(
             step_seconds(lambda n: heads(rows + rows // 6, n, SharedBatches(rows)), models, 2)
         )
-    ceiling, mine = min(ceilings), min(ours)
+    ceiling, fastest = min(ceilings), min(ours)
     features, targets = heads(rows, 1).all_records()
     loop, mapped = loop_seconds(features, targets, 16), vmap_seconds(features, targets, 32)
     return {
         "name": f"CPU, {models} heads on {rows:,} rows over products",
-        "ratio": mine / ceiling,
+        "ratio": fastest / ceiling,
         "limit": 1 / 0.85,
-        "share_of_product_rate": ceiling / mine,
-        "gflops": 4 * models * PARAMETERS * rows / mine / 1e9,
-        "model_steps_per_second": models / mine,
-        "times_a_loop_over_models": loop * models / mine,
-        "times_vmap": mapped * models / mine,
+        "share_of_product_rate": ceiling / fastest,
+        "gflops": 4 * models * PARAMETERS * rows / fastest / 1e9,
+        "model_steps_per_second": models / fastest,
+        "times_a_loop_over_models": loop * models / fastest,
+        "times_vmap": mapped * models / fastest,
     }
 
 
 def cpu_logistic(models: int = 100, records: int = 11_982, width: int = 784) -> Row:
-    """Against per-sample gradients of one model at a time, the style of published scripts."""
+    """Measure logistic models against per-sample gradients of one model, as scripts do."""
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(records, width, generator=generator) / math.sqrt(width)
     targets = (torch.rand(records, generator=generator) > 0.5).float()
@@ -199,7 +202,7 @@ def cpu_logistic(models: int = 100, records: int = 11_982, width: int = 784) -> 
     def of_one(theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return nn.functional.softplus(-(2 * y - 1) * (x @ theta)) + lam / 2 * theta @ theta
 
-    def published(theta: Tensor) -> Tensor:
+    def published_step(theta: Tensor) -> Tensor:
         each = vmap(grad(of_one), (None, 0, 0))(theta, features, targets)  # (records, width)
         moved = theta - ETA * each.mean(0) + math.sqrt(2 * ETA) * SIGMA * torch.randn(width)
         return moved * torch.clamp(RADIUS / moved.norm(), max=1.0)
@@ -208,7 +211,7 @@ def cpu_logistic(models: int = 100, records: int = 11_982, width: int = 784) -> 
         data = (features, targets)
         return Problem(Logistic(lam), data, None, [0], ETA, SIGMA, steps, RADIUS, Zero())
 
-    theirs = best(lambda: published(torch.zeros(width)))
+    theirs = best(lambda: published_step(torch.zeros(width)))
     ours = step_seconds(make, models, 10) / models
     return {
         "name": f"CPU, logistic {records:,} x {width}, {models} models over per-sample gradients",
@@ -220,7 +223,7 @@ def cpu_logistic(models: int = 100, records: int = 11_982, width: int = 784) -> 
 
 
 def linear_in_models_and_steps() -> Row:
-    """Least squares of seconds on models x steps; the ratio is the worst relative deviation."""
+    """Fit seconds linearly in models x steps; the ratio is the worst relative deviation."""
     sizes = [(models, steps) for models in (64, 128, 256) for steps in (2, 4, 8)]
     taken = {}
     for models, steps in sizes:
@@ -243,8 +246,8 @@ def linear_in_models_and_steps() -> Row:
 
 
 def bounded_memory() -> Row:
-    """Growth of the peak while heads of 4 x 16 go to disk: of 1,000,000 over that of 250,000."""
-    few, many = (grown_by(models) for models in (250_000, 1_000_000))
+    """Measure how the peak grows while heads of 4 x 16 go to disk: 1,000,000 over 250,000."""
+    few, many = (growth_in_subprocess(models) for models in (250_000, 1_000_000))
     return {
         "name": "CPU, memory of 1,000,000 heads on disk over that of 250,000",
         "ratio": many / few,
@@ -254,8 +257,8 @@ def bounded_memory() -> Row:
     }
 
 
-def grown_by(models: int) -> float:
-    """MiB, in a process of its own."""
+def growth_in_subprocess(models: int) -> float:
+    """What `growth` measures in a process of its own, in MiB."""
     code = f"from benchmarks import ensembles as e; print(e.growth({models}))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return float(done.stdout)
@@ -272,8 +275,8 @@ def growth(models: int) -> float:
         sample_ensemble(problem, models=2**15, folder=f"{folder}/warm", **settings)
         Path("/proc/self/clear_refs").write_text("5")
         before = _peak()
-        found = sample_ensemble(problem, models=models, folder=f"{folder}/run", **settings)
-        assert sum(len(block) for block in found["learned", 0].blocks()) == models
+        sampled = sample_ensemble(problem, models=models, folder=f"{folder}/run", **settings)
+        assert sum(len(block) for block in sampled["learned", 0].blocks()) == models
         return (_peak() - before) / 2**20
 
 
@@ -281,7 +284,7 @@ def growth(models: int) -> float:
 
 
 def on_cuda() -> list[Row]:
-    """The prototype's table of DESIGN section 5, with the ceilings of the same run."""
+    """Measure the prototype's table of DESIGN section 5, with the ceilings of the same run."""
     small = product_seconds(MODELS, BATCH, torch.bfloat16, "cuda")
     large = product_seconds(2000, ROWS, torch.bfloat16, "cuda") * MODELS / 2000
     big = torch.empty(2, 2**29, device="cuda")
@@ -301,6 +304,7 @@ def on_cuda() -> list[Row]:
 
 
 def cuda_steps(name: str, batch: object, target: float | None, ceiling: float) -> Row:
+    """Measure steps on batches of the paper's size on a GPU."""
     settings = {"device": "cuda", "precision": "bfloat16"}
     took = step_seconds(lambda n: heads(ROWS, n, batch), MODELS, 20, **settings)
     return {
@@ -318,6 +322,7 @@ def cuda_steps(name: str, batch: object, target: float | None, ceiling: float) -
 
 
 def cuda_full(ceiling: float) -> Row:
+    """Measure steps on all rows on a GPU."""
     settings = {"device": "cuda", "precision": "bfloat16"}
     took = step_seconds(lambda n: heads(ROWS, n), MODELS, 3, **settings)
     work = 4 * MODELS * PARAMETERS * ROWS
@@ -335,7 +340,7 @@ def cuda_full(ceiling: float) -> Row:
 
 
 def both_arms() -> Row:
-    """20 + 15 steps and 35 steps of 30,000 models, snapshots at K = 1, 5, 15; data on the GPU."""
+    """Measure 20 + 15 steps and 35 steps of 30,000 models, snapshots at K = 1, 5, 15."""
     problem = heads(ROWS, 20, SharedBatches(BATCH))
     recipe = Recipe(problem, ("unlearned", "retrained"), (1, 5, 15), 0, False, "cuda", "bfloat16")
     run_block(recipe, 0, MODELS)
@@ -349,7 +354,7 @@ def both_arms() -> Row:
 
 
 def cuda_baselines(ceiling: float) -> Row:
-    """A loop over models, vmap, and plain batched PyTorch, at batch 1,024."""
+    """Measure a loop over models, vmap, and plain batched PyTorch, at batch 1,024."""
     features, targets = (part.cuda() for part in heads(BATCH, 1).all_records())
 
     def make(steps: int) -> Problem:
@@ -378,12 +383,12 @@ def cuda_baselines(ceiling: float) -> Row:
 
 
 def rounding_of_gradients(models: int = 4000) -> Row:
-    """D_2 of the mean shift that bfloat16 gradients cause after 35 steps, from a zero init.
+    """Measure D_2 of the mean shift that bfloat16 gradients cause after 35 steps, from zero.
 
     The same noise in both precisions: the difference is rounding alone. The law's variance is
     that of 35 steps' noise, 2 eta sigma^2 each; an initial law would only add to it.
     """
-    found = {}
+    weights = {}
     for precision in ("float32", "bfloat16"):
         for scale in (1.0, 10.0):
             problem = heads(ROWS, 35, SharedBatches(BATCH), scale)
@@ -391,9 +396,10 @@ def rounding_of_gradients(models: int = 4000) -> Row:
                 Problem(**{**vars(problem), "init": Zero()}), ("learned",), (), 0, False, "cuda",
                 precision,  # type: ignore[arg-type]
             )  # fmt: skip
-            found[precision, scale] = run_block(recipe, 0, models)["learned", 0].double()
+            weights[precision, scale] = run_block(recipe, 0, models)["learned", 0].double()
     shifts = {
-        scale: (found["bfloat16", scale] - found["float32", scale]).mean(0) for scale in (1.0, 10.0)
+        scale: (weights["bfloat16", scale] - weights["float32", scale]).mean(0)
+        for scale in (1.0, 10.0)
     }
     variance = 35 * 2 * ETA * SIGMA**2
     worth = {f"features of norm {s:g}": float((d**2).sum()) / variance for s, d in shifts.items()}
@@ -409,10 +415,10 @@ def rounding_of_gradients(models: int = 4000) -> Row:
 
 
 def figure(documents: list[dict], path: Path) -> None:
-    """Roofline: achieved, ceiling, naive, against operations for each byte that must move."""
+    """Draw the roofline: rates over operations for each byte that must move."""
     import matplotlib.pyplot as plt
 
-    rows = {row["name"]: row for one in documents if one["cuda"] for row in one["rows"]}
+    rows = {row["name"]: row for run in documents if run["cuda"] for row in run["rows"]}
     small = rows[f"CUDA, batch {BATCH:,}, one shared order"]
     full = rows[f"CUDA, full batch of {ROWS:,} over products"]
     slow = next(row for name, row in rows.items() if "over vmap" in name)
@@ -445,8 +451,8 @@ def figure(documents: list[dict], path: Path) -> None:
 
 
 def table(documents: list[dict]) -> str:
-    """Markdown: a step of all models on one GPU, however it is made."""
-    rows = {row["name"]: row for one in documents if one["cuda"] for row in one["rows"]}
+    """The table in Markdown of a step of all models on one GPU, by every method."""
+    rows = {row["name"]: row for run in documents if run["cuda"] for row in run["rows"]}
     slow = next(row for name, row in rows.items() if "over vmap" in name)
     steps = [
         ("a loop over models, fp32", slow["loop_milliseconds"]),
@@ -459,8 +465,8 @@ def table(documents: list[dict]) -> str:
         ),
     ]
     lines = [f"| a step on {BATCH:,} rows | ms | million model-steps/s |", "|---|---|---|"]
-    for name, found in steps:
-        took = found["milliseconds"] if isinstance(found, dict) else found
+    for name, step in steps:
+        took = step["milliseconds"] if isinstance(step, dict) else step
         lines.append(f"| {name} | {took:,.{2 if took < 10 else 0}f} | {MODELS / took / 1e3:.3g} |")
     full = rows[f"CUDA, full batch of {ROWS:,} over products"]
     lines.append(
@@ -472,7 +478,10 @@ def table(documents: list[dict]) -> str:
 
 
 def intensity(rows: int) -> float:
-    """Halves read twice and written, gradients once each way: 14 bytes a parameter; residuals."""
+    """Operations for each byte that must move.
+
+    Halves are read twice and written, gradients once each way: 14 bytes a parameter; residuals.
+    """
     return 4 * PARAMETERS * rows / (14 * PARAMETERS + 4 * CLASSES * rows)
 
 
@@ -480,6 +489,7 @@ def intensity(rows: int) -> float:
 
 
 def seconds(work: Callable[[], object]) -> float:
+    """Seconds that the work takes, the GPU's included."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     start = time.perf_counter()
@@ -490,6 +500,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def best(work: Callable[[], object], repeats: int = 7) -> float:
+    """The fewest seconds of several runs, after one that is not counted."""
     work()
     return min(seconds(work) for _ in range(repeats))
 

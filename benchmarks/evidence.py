@@ -1,6 +1,6 @@
 """Estimators against their limits: Hotelling, and the paper's discriminator.
 
-python -m benchmarks.evidence --json      on the GPU, or the CPU where there is none
+python -m benchmarks.evidence --json      on the GPU, or on the CPU without one
 
 On CUDA the paper's size: 30,000 + 30,000 samples of 9,216 dimensions; on one core 6,000 + 6,000 of
 768. Limits are seconds, and for the discriminator milliseconds a step of five restarts.
@@ -28,10 +28,12 @@ STEP_LIMITS = {64: 0.45, 256: 1.1}  # milliseconds, by width
 
 
 def measure() -> list[Row]:
+    """Measure the estimators on the GPU, or on one core without one."""
     return on_cuda() if torch.cuda.is_available() else [hotelling_row(6000, 768, 0.5)]
 
 
 def document() -> dict[str, object]:
+    """What is measured, and on which machine."""
     cuda = torch.cuda.is_available()
     return {
         "device": torch.cuda.get_device_name() if cuda else processor(),
@@ -41,6 +43,7 @@ def document() -> dict[str, object]:
 
 
 def hotelling_row(count: int, d: int, limit: float) -> Row:
+    """Measure Hotelling on Gaussian samples of this size."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu":
         torch.set_num_threads(1)
@@ -60,6 +63,7 @@ def hotelling_row(count: int, d: int, limit: float) -> Row:
 
 
 def on_cuda() -> list[Row]:
+    """Measure both estimators at the paper's size."""
     generator = torch.Generator("cuda").manual_seed(0)
     p, q = torch.randn(2, 22_500, 9216, device="cuda", generator=generator)
     rows = [hotelling_row(30_000, 9216, 0.3)]
@@ -67,7 +71,7 @@ def on_cuda() -> list[Row]:
 
 
 def critic_row(p: Tensor, q: Tensor, width: int, limit: float) -> Row:
-    """A step of five stacked restarts, and of five modules one after the other."""
+    """Measure a step of five stacked restarts, and of five modules one after the other."""
     generator = torch.Generator("cuda").manual_seed(0)
     critics = Critics(p.shape[1], Discriminator(width=width), generator)
 
@@ -91,7 +95,7 @@ def critic_row(p: Tensor, q: Tensor, width: int, limit: float) -> Row:
 
 
 def modules_milliseconds(p: Tensor, q: Tensor, width: int, steps: int = 20) -> float:
-    """As one writes it at first: five modules, each with its own optimiser and batches."""
+    """Milliseconds of a step of five modules, each with its own optimiser and batches."""
     trained = []
     for _ in range(5):
         layers = spectral_norm(nn.Linear(p.shape[1], width)), spectral_norm(nn.Linear(width, 1))

@@ -1,7 +1,7 @@
 """Seconds to honour a request: ours against refitting scikit-learn's LogisticRegression.
 
 1 % of 100,000 x 384 float32 rows, 24 classes, (1, 1e-5). Both stop at the same gradient norm of the
-same objective on the same rows; scikit-learn's own is measured, not believed. Loading the noise
+same objective on the same rows; scikit-learn's gradient norm is measured here. Loading the noise
 sampler, once in a process, is not counted.
 """
 
@@ -31,7 +31,8 @@ L2, CLASSES, TOLERANCE = 1e-3, 24, 1e-6
 
 
 def measure() -> list[dict[str, object]]:
-    rows, labels = made(100_000)
+    """Measure seconds and memory of a request beside scikit-learn's refit."""
+    rows, labels = make_rows(100_000)
     gone = np.arange(1000)
     ours = CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(rows, labels)
     ours.forget([0])  # loads what is loaded once
@@ -58,8 +59,8 @@ def measure() -> list[dict[str, object]]:
     ]
 
 
-def made(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of norm 1 with a decaying spectrum, and noisy labels of a linear rule."""
+def make_rows(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Make rows of norm 1 with a decaying spectrum, and noisy labels of a linear rule."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((count, 384), dtype=np.float32)
     rows *= np.logspace(0, -1.5, 384, dtype=np.float32)
@@ -70,7 +71,7 @@ def made(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sklearn_refit(rows: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Seconds and the gradient norm reached, on our bounded rows (their intercept has no ridge)."""
+    """Refit scikit-learn on our bounded rows; seconds, and the gradient norm it reaches."""
     bounded = bounded_rows(rows, 1.0).astype(np.float64)  # float32 stops it at 5e-5
     objective = Objective(Softmax(CLASSES, L2), torch.from_numpy(bounded), torch.from_numpy(labels))
     model = LogisticRegression(
@@ -93,9 +94,9 @@ def peak(warm: bool) -> float:
         warm: Load libraries and their buffers first, so that they are not counted.
     """
     if warm:
-        small, few = made(2000)
+        small, few = make_rows(2000)
         CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(small, few).forget([0])
-    rows, labels = made(100_000)
+    rows, labels = make_rows(100_000)
     before = _reset_peak()
     model = CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(rows, labels)
     model.forget(np.arange(1000))
@@ -104,26 +105,28 @@ def peak(warm: bool) -> float:
 
 def large() -> float:
     """GiB at the peak of fit and forget on 1,000,000 x 384 float32."""
-    rows, labels = made(1_000_000)
+    rows, labels = make_rows(1_000_000)
     model = CertifiedClassifier(strategy=Residual(TOLERANCE), l2=L2).fit(rows, labels)
     model.forget(np.arange(10_000))
     return _peak() / 2**30
 
 
 def in_subprocess(call: str) -> float:
+    """What a function of this module returns in a process of its own."""
     code = f"from benchmarks import forget; print(forget.{call})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return float(done.stdout)
 
 
 def seconds(work: Callable[[], object]) -> float:
+    """Seconds that the work takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def _reset_peak() -> float:
-    """Resident bytes now; the peak starts again from here (Linux)."""
+    """Reset the peak and return the resident bytes now (Linux)."""
     Path("/proc/self/clear_refs").write_text("5")
     return _peak()
 

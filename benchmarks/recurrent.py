@@ -38,6 +38,8 @@ Row = dict[str, object]
 
 
 class Size(NamedTuple):
+    """The sizes of a run; the paper's, where it names them."""
+
     models: int = 75
     rows: int = 250
     length: int = 200
@@ -52,24 +54,28 @@ ON_CPU = Size(4, 32, 40, 1000, 32, 32, 2, 2)
 
 
 def measure(size: Size | None = None) -> list[Row]:
+    """Measure models together in every precision, beside one after another."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     size = size or (Size() if device == "cuda" else ON_CPU)
-    records = made(size, device)
-    theirs = {"float32": alone(size, records, half=False)}
+    records = make_records(size, device)
+    theirs = {"float32": measure_alone(size, records, half=False)}
     if device == "cuda":
-        theirs["bfloat16"] = alone(size, records, half=True)
+        theirs["bfloat16"] = measure_alone(size, records, half=True)
     fastest = min(theirs.values())
     precisions: tuple[Precision, ...] = ("float32",)
     if device == "cuda":
         precisions = ("bfloat16", "tf32", "float32")
-    return [compared(size, records, precision, fastest, theirs) for precision in precisions]
+    return [
+        compare_precision(size, records, precision, fastest, theirs) for precision in precisions
+    ]
 
 
-def compared(
+def compare_precision(
     size: Size, records: Records, precision: Precision, fastest: float, theirs: dict[str, float]
 ) -> Row:
-    found = together(size, records, precision)
-    taken = found["seconds"]
+    """Measure models together in one precision, beside one after another."""
+    measured = measure_together(size, records, precision)
+    taken = measured["seconds"]
     aimed = 1 / TARGET if precision == "bfloat16" else 1.0
     return {
         "name": f"{size.models} LSTMs together ({precision}) over one after another",
@@ -77,24 +83,25 @@ def compared(
         "limit": aimed if records.features.is_cuda else 4.0,  # a CPU only has to manage
         "times_one_after_another": fastest / taken,
         "milliseconds": 1e3 * taken,
-        "update_milliseconds": 1e3 * found["update"],
+        "update_milliseconds": 1e3 * measured["update"],
         "one_after_another_milliseconds": {name: 1e3 * t for name, t in theirs.items()},
         "rows_per_second": size.models * size.rows / taken,
         "tflops": operations(size) / taken / 1e12,
-        "peak_gib": found["peak_gib"],
+        "peak_gib": measured["peak_gib"],
         "gradient_error": error_of(size, records, precision),
         "size": size._asdict(),
     }
 
 
 def operations(size: Size) -> float:
-    """Of the recurrent layers' products, forward and twice that back."""
+    """Operations of the recurrent layers' products, forward and twice that back."""
     widths = [size.embedding] + [size.hidden] * (size.layers - 1)
     each = sum(2 * 4 * size.hidden * (width + size.hidden) for width in widths)
     return 3.0 * each * size.models * size.rows * size.length
 
 
-def made(size: Size, device: str) -> Records:
+def make_records(size: Size, device: str) -> Records:
+    """Make random words and labels."""
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(1, size.words, (size.rows, size.length), generator=generator)
     targets = torch.randint(0, 2, (size.rows,), generator=generator)
@@ -102,10 +109,12 @@ def made(size: Size, device: str) -> Records:
 
 
 def network(size: Size) -> Recurrent:
+    """The loss of LSTM classifiers of this size."""
     return Recurrent(LSTMClassifier(size.words, size.embedding, size.hidden, size.layers))
 
 
 def start(size: Size, loss: Recurrent, device: torch.device | str) -> Tensor:
+    """Initial weights of all models."""
     key = counters.stream(0, "init")
     drawn = counters.uniforms(key, 0, size.models, loss.parameters, device)
     return drawn * loss.default_bounds().to(device)
@@ -114,8 +123,8 @@ def start(size: Size, loss: Recurrent, device: torch.device | str) -> Tensor:
 # --- together
 
 
-def together(size: Size, records: Records, precision: Precision) -> dict[str, float]:
-    """Seconds of a step of all models, and of its noise and projection; the peak of memory."""
+def measure_together(size: Size, records: Records, precision: Precision) -> dict[str, float]:
+    """Measure a step of all models together: seconds, those of noise and projection, memory."""
     device, loss = records.features.device, network(size)
     data = records.features.cpu(), records.targets.cpu()
     scheme = SharedBatches(size.rows - 1)
@@ -133,7 +142,7 @@ def together(size: Size, records: Records, precision: Precision) -> dict[str, fl
 
 
 def error_of(size: Size, records: Records, precision: Precision) -> float:
-    """Of the gradient, over its norm, against float64: the worst of three models and 16 rows."""
+    """The error of the gradient over its norm, against float64: the worst of three models."""
     few = size._replace(models=3)
     tokens, targets = records.features[:16], records.targets[:16]
     loss, device = network(few), tokens.device
@@ -160,8 +169,8 @@ class Plain(nn.Module):
         return self.head(self.lstm(self.embedding(tokens))[0][:, -1])
 
 
-def alone(size: Size, records: Records, half: bool) -> float:
-    """Seconds of a step of every model, each on its own with nn.LSTM."""
+def measure_alone(size: Size, records: Records, half: bool) -> float:
+    """Measure the seconds of a step of every model, each on its own with nn.LSTM."""
     device = records.features.device
     tokens, targets = records.features.long(), records.targets
     models = [Plain(size).to(device) for _ in range(size.models)]
@@ -190,12 +199,13 @@ def alone(size: Size, records: Records, half: bool) -> float:
 
 
 def median(work: Callable[[], object], repeats: int) -> float:
-    """The median after one run that is not counted."""
+    """The median seconds of several runs, after one that is not counted."""
     work()
     return statistics.median(seconds(work) for _ in range(repeats))
 
 
 def seconds(work: Callable[[], object]) -> float:
+    """Seconds that the work takes, the GPU's included."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     begun = time.perf_counter()
@@ -206,6 +216,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def document(size: Size | None = None) -> Row:
+    """What is measured, and on which machine."""
     cuda = torch.cuda.is_available()
     return {
         "device": torch.cuda.get_device_name() if cuda else "CPU",
@@ -215,8 +226,8 @@ def document(size: Size | None = None) -> Row:
     }
 
 
-def asked(words: list[str]) -> Size | None:
-    """Sizes from `--models 8 --rows 32 ...`; None when there are none."""
+def parse_size(words: list[str]) -> Size | None:
+    """Read sizes from `--models 8 --rows 32 ...`; None if no size is given."""
     given = {}
     for name, value in itertools.pairwise(words):
         if name.startswith("--") and name[2:] in Size._fields:
@@ -226,11 +237,11 @@ def asked(words: list[str]) -> Size | None:
 
 
 if __name__ == "__main__":
-    found = document(asked(sys.argv[1:]))
+    measured = document(parse_size(sys.argv[1:]))
     if "--json" in sys.argv[1:]:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(measured, indent=1))
     else:
-        for row in found["rows"]:  # type: ignore[union-attr]
+        for row in measured["rows"]:  # type: ignore[union-attr]
             print(
                 f"{row['name']:50} {row['times_one_after_another']:6.2f} times, "
                 f"{row['milliseconds']:.1f} ms a step, {row['peak_gib']:.1f} GiB"

@@ -5,5 +5,5 @@
     python -m experiments report required_noise
 
 `run` writes results/SCALE.json with settings, commit and versions; `report` draws from that
-JSON only. The library has never heard of this package.
+JSON only. The library imports nothing of this package.
 """

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.running import ROOT, Scale, drawn, execute, names
+from experiments.running import ROOT, Scale, draw, execute, names
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -26,9 +26,9 @@ def run(
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Run an experiment and write its results; a smoke run leaves nothing behind."""
-    for one in names() if everything else [known(name)]:
-        print(f"{one} ({scale})", file=sys.stderr)
-        execute(one, scale)
+    for experiment in names() if everything else [check_name(name)]:
+        print(f"{experiment} ({scale})", file=sys.stderr)
+        execute(experiment, scale)
 
 
 @app.command()
@@ -37,13 +37,14 @@ def report(
     scale: Annotated[Scale, typer.Option()] = "paper",
 ) -> None:
     """Draw figures and print tables from results that are already there."""
-    path = ROOT / known(name) / "results" / f"{scale}.json"
+    path = ROOT / check_name(name) / "results" / f"{scale}.json"
     if not path.exists():
         sys.exit(f"{path}: no results; python -m experiments run {name} --scale {scale}")
-    print(drawn(name, path))
+    print(draw(name, path))
 
 
-def known(name: str | None) -> str:
+def check_name(name: str | None) -> str:
+    """Check that an experiment has this name; exit with the list of them otherwise."""
     if name not in names():
         sys.exit(f"experiments: {name}: unknown; there are {', '.join(names())}")
     return name

@@ -19,7 +19,7 @@ from experiments.head_problems import (
     Chain,
     Point,
     Variant,
-    certified,
+    certified_divergence,
     closeness,
     problem,
     rows_of,
@@ -32,11 +32,11 @@ from expunge.divergence.rule import renyi_estimate
 from expunge.sampling import Ensemble, Problem, sample_ensemble
 
 __all__ = [
-    "Checked",
+    "CheckSettings",
     "Item",
-    "Repeated",
+    "SplitSettings",
     "check",
-    "described",
+    "describe_row",
     "figures",
     "predictions",
     "timed_sample",
@@ -45,8 +45,8 @@ __all__ = [
 Item = tuple[str, Point, Variant, int]
 
 
-class Repeated(Protocol):
-    """What predictions over splits need."""
+class SplitSettings(Protocol):
+    """The settings that predictions over splits need."""
 
     @property
     def splits(self) -> int: ...
@@ -58,8 +58,8 @@ class Repeated(Protocol):
     def seed(self) -> int: ...
 
 
-class Checked(Repeated, Protocol):
-    """What every estimator on one split needs."""
+class CheckSettings(SplitSettings, Protocol):
+    """The settings that every estimator on one split needs."""
 
     @property
     def check_models(self) -> int: ...
@@ -70,65 +70,71 @@ class Checked(Repeated, Protocol):
 
 
 def predictions(
-    settings: Repeated, pair: str, design: str, name: str, variant: Variant, points: list[Point]
+    settings: SplitSettings,
+    pair: str,
+    design: str,
+    name: str,
+    variant: Variant,
+    points: list[Point],
 ) -> Iterator[dict[str, Any]]:
-    """By point and K, over all splits."""
+    """Predict the divergence by point and K, over all splits."""
     items = [(pair, point, variant, split) for point in points for split in range(settings.splits)]
-    found = spread(partial(predicted, settings), items, f"{pair}, {design}, {name}")
+    results = spread(partial(predict_split, settings), items, f"{pair}, {design}, {name}")
     for place, point in enumerate(points):
-        over = found[place * settings.splits : (place + 1) * settings.splits]
+        over = results[place * settings.splits : (place + 1) * settings.splits]
         for k in settings.unlearn_steps:
-            yield described(settings, pair, design, name, variant, point, k) | {
+            yield describe_row(settings, pair, design, name, variant, point, k) | {
                 "method": "linear noise",
-                "values": [figures(one[k]["value"]) for one in over],
-                "shifts": [figures(one[k]["shift"]) for one in over],
-                "room": figures(min(one[k]["room"] for one in over)),
+                "values": [figures(split[k]["value"]) for split in over],
+                "shifts": [figures(split[k]["shift"]) for split in over],
+                "room": figures(min(split[k]["room"] for split in over)),
             }
 
 
-def predicted(settings: Repeated, item: Item) -> dict[int, dict[str, float]]:
+def predict_split(settings: SplitSettings, item: Item) -> dict[int, dict[str, float]]:
+    """Predict the divergence of one split, by K."""
     pair, point, variant, split = item
-    found = problem(pair, point, variant, settings.chain, split=split, seed=settings.seed)
-    return {k: closeness(found, k) for k in settings.unlearn_steps}
+    heads = problem(pair, point, variant, settings.chain, split=split, seed=settings.seed)
+    return {k: closeness(heads, k) for k in settings.unlearn_steps}
 
 
 def check(
     parts: Parts,
     name: str,
-    settings: Checked,
+    settings: CheckSettings,
     pair: str,
     point: Point,
     ks: tuple[int, ...],
     device: str,
 ) -> list[dict[str, Any]]:
-    """Every estimator on one split, in two parts: a CPU is enough for the first."""
-    told = parts.rows(f"told {name}", partial(foretold, settings, pair, point, ks))
-    read = parts.rows(f"check {name}", partial(read_off, settings, pair, point, ks, device))
-    if not (told and read):
+    """Run every estimator on one split, in two parts: a CPU is enough for the first."""
+    predicted = parts.rows(f"told {name}", partial(predicted_rows, settings, pair, point, ks))
+    read = parts.rows(f"check {name}", partial(sampled_rows, settings, pair, point, ks, device))
+    if not (predicted and read):
         return []
-    return [one | other for one, other in zip(told, read, strict=True)]
+    return [first | second for first, second in zip(predicted, read, strict=True)]
 
 
-def foretold(
-    settings: Checked, pair: str, point: Point, ks: tuple[int, ...]
+def predicted_rows(
+    settings: CheckSettings, pair: str, point: Point, ks: tuple[int, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Predicted, and from a few coupled pairs."""
-    found = problem(pair, point, BASE, settings.chain, split=0, seed=settings.seed)
+    """Rows with the prediction, and with the estimate from a few coupled pairs."""
+    heads = problem(pair, point, BASE, settings.chain, split=0, seed=settings.seed)
     for k in ks:
-        seen = coupled_estimate(found, unlearn_steps=k, pairs=settings.coupled_pairs)
-        yield described(settings, pair, "check", "base", BASE, point, k) | {
-            "predicted": figures(closeness(found, k)["value"]),
+        seen = coupled_estimate(heads, unlearn_steps=k, pairs=settings.coupled_pairs)
+        yield describe_row(settings, pair, "check", "base", BASE, point, k) | {
+            "predicted": figures(closeness(heads, k)["value"]),
             "coupled": {"value": seen.value, "interval": seen.interval, "notes": list(seen.notes)},
         }
 
 
-def read_off(
-    settings: Checked, pair: str, point: Point, ks: tuple[int, ...], device: str
+def sampled_rows(
+    settings: CheckSettings, pair: str, point: Point, ks: tuple[int, ...], device: str
 ) -> Iterator[dict[str, Any]]:
-    """From independent models, by Hotelling and by the discriminator."""
-    found = problem(pair, point, BASE, settings.chain, split=0, seed=settings.seed)
+    """Rows with estimates from independent models, by Hotelling and by the discriminator."""
+    heads = problem(pair, point, BASE, settings.chain, split=0, seed=settings.seed)
     sampled, seconds = timed_sample(
-        found, unlearn_steps=ks, models=settings.check_models, device=device
+        heads, unlearn_steps=ks, models=settings.check_models, device=device
     )
     for k in ks:
         of, against = (sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned"))
@@ -155,22 +161,29 @@ def read_off(
         yield row
 
 
-def timed_sample(found: Problem, **settings: Any) -> tuple[dict[tuple[str, int], Ensemble], float]:
-    """`sample_ensemble` and its seconds; all K are one run, and a row states its share."""
+def timed_sample(heads: Problem, **settings: Any) -> tuple[dict[tuple[str, int], Ensemble], float]:
+    """Sample an ensemble and count its seconds; all K are one run, and a row states its share."""
     start = time.perf_counter()
-    sampled = sample_ensemble(found, **settings)
+    sampled = sample_ensemble(heads, **settings)
     if settings["device"] == "cuda":
         torch.cuda.synchronize()
     return sampled, time.perf_counter() - start
 
 
-def described(
-    settings: Repeated, pair: str, design: str, name: str, variant: Variant, point: Point, k: int
+def describe_row(
+    settings: SplitSettings,
+    pair: str,
+    design: str,
+    name: str,
+    variant: Variant,
+    point: Point,
+    k: int,
 ) -> dict[str, Any]:
+    """The fields that say what a row of results is about."""
     classes = int(rows_of(pair)[1].targets.max()) + 1
     bound = None
     if variant.batch is None:
-        bound = figures(certified(variant, point, settings.chain, classes, k))
+        bound = figures(certified_divergence(variant, point, settings.chain, classes, k))
     return {
         "pair": pair,
         "design": design,
@@ -182,5 +195,5 @@ def described(
 
 
 def figures(value: float) -> float:
-    """Six digits: a result is read, not continued."""
+    """A number rounded to six digits, which is enough to read it."""
     return float(f"{value:.6g}")

@@ -1,12 +1,12 @@
-"""Problems of linear heads on a public and a private set, by split; what is said of them.
+"""Problems of linear heads on a public and a private set, by split, and their divergences.
 
-    closeness   D_2(pi_R^{T+K} || pi_U^K), predicted
-    certified   the same, at most, by the shift bound
+    closeness              D_2(pi_R^{T+K} || pi_U^K), predicted
+    certified_divergence   an upper bound on it, by the shift bound
 
 A split orders the private rows: those to forget come first, those that are retained last, so that
 points with other counts share their records. Points are the paper's three and their neighbours
-(`designed`), or public rows alone from none on (`series`). Public rows are repeated where more are
-asked for than there are, which gives the same public records a larger weight.
+(`design_points`), or a rising number of public rows (`series`). Public rows are repeated if a point
+asks for more than there are, which gives the same public records a larger weight.
 """
 
 from dataclasses import dataclass, replace
@@ -34,9 +34,9 @@ __all__ = [
     "Rows",
     "Variant",
     "certificate",
-    "certified",
+    "certified_divergence",
     "closeness",
-    "designed",
+    "design_points",
     "direction",
     "paper_points",
     "problem",
@@ -51,7 +51,7 @@ SAFE = 1 - 1e-6  # of a row's norm, so that rounding never takes it above the st
 
 @dataclass(frozen=True)
 class Chain:
-    """The paper's."""
+    """The steps of learning and unlearning; the paper's by default."""
 
     learn_steps: int = 20
     step_size: float = 1e-3
@@ -69,8 +69,8 @@ class Variant:
     Args:
         forget_set: Records at random, or class by class: whole classes, the last one in part.
         init: All zero, Gaussian of std 0.01, or the framework's: uniform on +-1/sqrt(features).
-        norm: Of every row of features.
-        batch: Rows of a step, an order for each run of models; None for all rows.
+        norm: The norm of every row of features.
+        batch: How many rows a step sees, an order for each run of models; None for all rows.
     """
 
     forget_set: Literal["random", "by class"] = "random"
@@ -80,7 +80,7 @@ class Variant:
 
     @property
     def predictable(self) -> bool:
-        """Whether `closeness` describes it: the framework's start lies outside the ball."""
+        """Whether `closeness` describes it: full batches, and a start inside the ball."""
         return self.init != "uniform" and self.batch is None
 
 
@@ -98,10 +98,11 @@ class Point:
 
     @property
     def total(self) -> int:
+        """How many records there are in all."""
         return self.public + self.retained + self.forget
 
 
-def designed(retained: int) -> list[Point]:
+def design_points(retained: int) -> list[Point]:
     """The paper's three points, and the six others of the same counts."""
     publics, forgets = zip(*PAPER, strict=True)
     scale = retained / 20
@@ -113,14 +114,14 @@ def designed(retained: int) -> list[Point]:
 
 
 def series(retained: int, volumes: tuple[float, ...]) -> list[Point]:
-    """The forget set of the middle point, public rows from none on."""
+    """Points with the forget set of the middle point and a rising number of public rows."""
     forget = round(PAPER[1][1] * retained / 20)
     return [Point(round(volume * retained), retained, forget) for volume in volumes]
 
 
 def paper_points(retained: int) -> list[Point]:
-    """The three in which n_public rises as n_forget falls."""
-    return designed(retained)[:: len(PAPER) + 1]
+    """The paper's three points, in which n_public rises as n_forget falls."""
+    return design_points(retained)[:: len(PAPER) + 1]
 
 
 class Rows(NamedTuple):
@@ -133,9 +134,9 @@ class Rows(NamedTuple):
 @lru_cache(maxsize=8)
 def rows_of(pair: str) -> tuple[Rows, Rows, Rows]:
     """Public, private training and private test rows."""
-    found = load_pair(pair)
-    sets = found.public, found.private.train, found.private.test
-    return tuple(_unit(one.features, one.targets) for one in sets)  # type: ignore[return-value]
+    loaded = load_pair(pair)
+    sets = loaded.public, loaded.private.train, loaded.private.test
+    return tuple(_unit(rows.features, rows.targets) for rows in sets)  # type: ignore[return-value]
 
 
 def _unit(features: np.ndarray, targets: np.ndarray) -> Rows:
@@ -178,21 +179,24 @@ def problem(
     )
 
 
-def closeness(found: Problem, unlearn_steps: int) -> dict[str, float]:
+def closeness(task: Problem, unlearn_steps: int) -> dict[str, float]:
     """D_2 predicted, the squared shift of the means, and how far the ball is (in std)."""
-    heads = Heads(found, unlearn_steps)
+    heads = Heads(task, unlearn_steps)
     moved = heads.retrained.mean - heads.unlearned.mean
     value = heads.mean_part(solve(heads.metric(2.0), moved, CLOSE), 2.0)
     return {"value": value, "shift": float(moved @ moved), "room": heads.closest_to_the_ball()}
 
 
-def direction(found: Problem, unlearn_steps: int) -> Tensor:
+def direction(task: Problem, unlearn_steps: int) -> Tensor:
     """The best linear test by the noise-free paths on full batches: no model is looked at."""
-    return Heads(replace(found, batch=None), unlearn_steps).direction(2.0)
+    return Heads(replace(task, batch=None), unlearn_steps).direction(2.0)
 
 
 def certificate(variant: Variant, point: Point, chain: Chain, classes: int, k: int) -> GDP:
-    """By the shift bound, for full batches alone (E35). The ball is left out: it never binds."""
+    """The guarantee of the shift bound, for full batches only (E35), without the ball.
+
+    The ball never binds.
+    """
     history = learn_unlearn(
         learn_steps=chain.learn_steps,
         unlearn_steps=k,
@@ -204,6 +208,8 @@ def certificate(variant: Variant, point: Point, chain: Chain, classes: int, k: i
     return shift.bound(Softmax(classes, l2=0.0, row_norm=variant.norm).assumptions(), history)
 
 
-def certified(variant: Variant, point: Point, chain: Chain, classes: int, k: int) -> float:
-    """D_2 at most."""
+def certified_divergence(
+    variant: Variant, point: Point, chain: Chain, classes: int, k: int
+) -> float:
+    """The largest D_2 that the shift bound allows."""
     return certificate(variant, point, chain, classes, k).renyi(2.0)

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Parts", "machine", "nothing_new"]
+__all__ = ["Parts", "begins_no_part", "machine"]
 
 Rows = list[dict[str, Any]]
 DRAWING = {"figures.py", "report.py"}
@@ -30,11 +30,11 @@ class Parts:
 
     Args:
         folder: Where parts are kept; None keeps none.
-        settings: As JSON; part of every name.
+        settings: The settings as JSON; part of every name.
         code: The experiment's folder.
-        only_kept: Begin none.
-        seconds: That each part took, whenever it was run.
-        machines: That ran them.
+        only_kept: Use the parts that are kept, and begin no other.
+        seconds: How long each part took, whenever it was run.
+        machines: The machines that ran parts.
         missing: Parts that were neither kept nor begun.
     """
 
@@ -48,7 +48,7 @@ class Parts:
 
     @property
     def device(self) -> str:
-        """All machines that ran a part."""
+        """The names of all machines that ran a part."""
         return " and ".join(sorted(self.machines))
 
     def kept(self, name: str) -> Rows | None:
@@ -83,7 +83,7 @@ class Parts:
         return rows
 
     def done(self) -> None:
-        """Nothing is left behind, unless a part is missing."""
+        """Delete all kept parts, unless one is missing."""
         if self.missing:
             return
         if self.folder is not None and self.folder.exists():
@@ -103,9 +103,11 @@ class Parts:
         return digest.hexdigest()[:12]
 
 
-def nothing_new() -> bool:
+def begins_no_part() -> bool:
+    """Whether the environment asks for results from kept parts alone."""
     return os.environ.get("EXPUNGE_SLICE") == "0"
 
 
 def machine() -> str:
+    """The name of the machine's GPU, or CPU."""
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Interval", "needed"]
+__all__ = ["Interval", "models_needed"]
 
 POWER = 1.43  # (z_0.975 + z_0.8) / z_0.975: to be seen four times in five
 
@@ -19,8 +19,8 @@ class Interval:
         return f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
 
 
-def needed(found: Interval, models: int, against: float = 0.0) -> str:
-    """Models of each law at which the distance from `against` would be seen four times in five."""
-    reach = (found.high - found.low) / 2
-    count = models * (POWER * reach / max(abs(found.value - against), 1e-9)) ** 2
+def models_needed(interval: Interval, models: int, against: float = 0.0) -> str:
+    """How many models of each law would show the distance from `against` four times in five."""
+    reach = (interval.high - interval.low) / 2
+    count = models * (POWER * reach / max(abs(interval.value - against), 1e-9)) ** 2
     return "more than a million" if count > 1e6 else f"about {max(int(count), models + 1):,}"

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from scipy.integrate import quad
 
 __all__ = [
-    "order_changed_printed",
-    "public_ratio_printed",
-    "theorem_printed",
+    "printed_order_change",
+    "printed_public_ratio",
+    "printed_theorem",
     "variational_gaussian",
 ]
 
 
-def theorem_printed(
+def printed_theorem(
     *, gradient_gap: float, step_size: float, sigma: float, learn_steps: int,
     contraction: float, initial_log_sobolev: float,
 ) -> float:  # fmt: skip
@@ -37,12 +37,12 @@ def theorem_printed(
     return gradient_gap**2 * step_size**2 / (2 * sigma**2) * total
 
 
-def order_changed_printed(order: float, ratio: float) -> float:
-    """[lemma:yeshokri]: alpha(t) = (alpha-1)/(1 + eta sigma^2/C), without the 1 + (E7)."""
+def printed_order_change(order: float, ratio: float) -> float:
+    """alpha(t) = (alpha-1)/(1 + eta sigma^2/C) of [lemma:yeshokri], without the 1 + (E7)."""
     return (order - 1) / (1 + ratio)
 
 
-def public_ratio_printed(
+def printed_public_ratio(
     *, forget_fraction: float, strong_convexity: float, step_size: float, sigma: float,
     learn_steps: int, log_sobolev: float, order: float = 2.0, lipschitz: float = 1.0,
     level: float = 1.0,

@@ -1,15 +1,16 @@
-"""A progress bar on stderr, where somebody looks; nothing in a log, or where rich is missing."""
+"""A progress bar on stderr if it is a terminal; nothing in a log, or without rich."""
 
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
-__all__ = ["shown"]
+__all__ = ["show_progress"]
 
 Item = TypeVar("Item")
 
 
-def shown(items: Sequence[Item], title: str) -> Iterable[Item]:
+def show_progress(items: Sequence[Item], title: str) -> Iterable[Item]:
+    """Go through the items and show a progress bar."""
     if find_spec("rich") is None:
         return items
     from rich.console import Console

@@ -8,7 +8,7 @@ from experiments.reviews_lstm.models import Chain, Shape
 from experiments.reviews_lstm.search import Grid
 from experiments.reviews_lstm.slices import Models
 
-__all__ = ["MODELS", "PAPER", "cut"]
+__all__ = ["MODELS", "PAPER", "list_cuts"]
 
 REVIEWS = "amazon/imdb text"
 K = tuple(range(1, 16))
@@ -45,8 +45,12 @@ MODELS = {
 }  # fmt: skip
 
 
-def cut(models: Models, *, of_each_law: int, public: int, forget: int) -> list[str]:
-    """What is smaller than in the paper. Args: public: Reviews that there were."""
+def list_cuts(models: Models, *, of_each_law: int, public: int, forget: int) -> list[str]:
+    """What is smaller than in the paper, line by line.
+
+    Args:
+        public: How many public reviews there were.
+    """
     corpus, chain = models.corpus, models.chain
     ours = (
         corpus.length, of_each_law, chain.learn_epochs, max(chain.unlearn_epochs),

@@ -1,10 +1,10 @@
-"""What reports on LSTMs of reviews say alike: the run, the search, whether models learn."""
+"""What reports on LSTMs of reviews have in common: the run, the search, whether models learn."""
 
 from typing import Any
 
 from experiments.power import Interval
 
-__all__ = ["CANNOT", "LEARNT", "SIGMA", "learning", "scale_run", "search_table"]
+__all__ = ["CANNOT", "LEARNT", "SIGMA", "judge_learning", "scale_run", "search_table"]
 
 Row = dict[str, Any]
 LEARNT = 0.6  # accuracy; the labels are balanced
@@ -29,17 +29,17 @@ def scale_run(result: Row) -> str:
 
 def search_table(result: Row) -> str:
     """The search on public data."""
-    found = result["search"]
-    shape = found["shape"]
+    choice = result["search"]
+    shape = choice["shape"]
     arms = "; ".join(
-        f"{arm}: sigma {found[arm]['sigma']:g}, step size {found[arm]['step_size']:g}, "
-        f"{found[arm]['accuracy']:.1%}"
+        f"{arm}: sigma {choice[arm]['sigma']:g}, step size {choice[arm]['step_size']:g}, "
+        f"{choice[arm]['accuracy']:.1%}"
         for arm in ("paper", "learns", "no noise")
     )
-    reached = "" if found["reached"] else "; no sigma above 0 reaches it"
+    reached = "" if choice["reached"] else "; no sigma above 0 reaches it"
     lines = [
-        f"Chosen on held-out public reviews, of which {found['majority']:.1%} have one label "
-        f"(to learn: {found['needed']:.1%}{reached}): {shape['words']} words, embedding "
+        f"Chosen on held-out public reviews, of which {choice['majority']:.1%} have one label "
+        f"(to learn: {choice['needed']:.1%}{reached}): {shape['words']} words, embedding "
         f"{shape['embedding']}, hidden {shape['hidden']}; {arms}. Initial embeddings are uniform "
         f"on +-{shape['word_bound']:g} and forget gates have {shape['forget_bias']:g} added: from "
         "torch's own law models hardly leave guessing in as many steps, without noise too.",
@@ -47,7 +47,7 @@ def search_table(result: Row) -> str:
         "| words, embedding, hidden | sigma | step size | accuracy |",
         "|---|---:|---:|---:|",
     ]
-    for row in found["tried"]:
+    for row in choice["tried"]:
         widths = ", ".join(str(row["shape"][name]) for name in ("words", "embedding", "hidden"))
         lines.append(
             f"| {widths} | {row['sigma']:g} | {row['step_size']:g} | {row['accuracy']:.1%} |"
@@ -55,17 +55,17 @@ def search_table(result: Row) -> str:
     return "\n".join(lines)
 
 
-def learning(cell: Row, right: Interval, search: Row) -> tuple[str, str, str]:
-    """Whether models learn at a cell's sigma; models without noise are the control.
+def judge_learning(cell: Row, right: Interval, search: Row) -> tuple[str, str, str]:
+    """Judge whether models learn at a cell's sigma; models without noise are the control.
 
     Args:
         right: Test accuracy of retrained models.
-        search: What models reach on held-out public reviews, at this sigma and without noise: the
-            two that may be compared, as private reviews are harder.
+        search: What models reach on held-out public reviews, at this sigma and without noise; only
+            these two may be compared, because private reviews are harder.
     """
     arm = cell["arm"]
     public, control = (search[name]["accuracy"] for name in (arm, "no noise"))
-    found = (
+    observed = (
         f"sigma = {cell['sigma']:g}, step size {cell['step_size']:g}: retrained models, "
         f"{cell['public']} public data, are right on {right.value:.1%} [{right.low:.1%}, "
         f"{right.high:.1%}] of test reviews; in the search on {public:.1%} of held-out public "
@@ -86,4 +86,4 @@ def learning(cell: Row, right: Interval, search: Row) -> tuple[str, str, str]:
     else:
         verdict = f"does not hold: below {LEARNT:.0%}, which models without noise reach"
     said = " (82.5 % in the paper)" if arm == "paper" else ""
-    return f"{SIGMA[arm]}: models learn{said}", found, verdict
+    return f"{SIGMA[arm]}: models learn{said}", observed, verdict

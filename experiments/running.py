@@ -1,4 +1,4 @@
-"""Run an experiment and keep its results: what the command line does, without a command line.
+"""Run an experiment and keep its results; the command line calls this.
 
 `python -c "from experiments.running import execute; execute('NAME', 'paper')"` works on a machine
 that has torch and nothing to parse commands with.
@@ -18,28 +18,29 @@ import torch
 
 from experiments.parts import machine
 
-__all__ = ["ROOT", "Scale", "commit", "drawn", "execute", "names", "provenance"]
+__all__ = ["ROOT", "Scale", "commit", "draw", "execute", "names", "provenance"]
 
 ROOT = Path(__file__).parent
 Scale = Literal["smoke", "cpu", "paper"]
 
 
 def names() -> list[str]:
+    """The names of all experiments."""
     return sorted(path.parent.name for path in ROOT.glob("*/run.py"))
 
 
 def execute(name: str, scale: Scale) -> None:
-    """Run and write the results; a smoke run leaves nothing behind."""
+    """Run an experiment and write its results; a smoke run leaves nothing behind."""
     module = importlib.import_module(f"experiments.{name}.run")
     settings = importlib.import_module(f"experiments.{name}.settings").SCALES[scale]
-    described, start = {"experiment": name, "scale": scale, **provenance()}, time.perf_counter()
-    found = module.run(settings)
+    header, start = {"experiment": name, "scale": scale, **provenance()}, time.perf_counter()
+    outcome = module.run(settings)
     on_gpu = torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0
     took = {
         "device": machine() if on_gpu else "CPU",
         "seconds": round(time.perf_counter() - start, 1),
     }
-    result = {**described, **took, **found}
+    result = {**header, **took, **outcome}
     if scale == "smoke":
         with tempfile.TemporaryDirectory() as folder:
             _write(name, result, Path(folder))
@@ -47,8 +48,8 @@ def execute(name: str, scale: Scale) -> None:
         _write(name, result, ROOT / name / "results")
 
 
-def drawn(name: str, path: Path) -> str:
-    """Figures beside a file of results, and its tables."""
+def draw(name: str, path: Path) -> str:
+    """Draw the figures beside a file of results, and return its tables."""
     module = importlib.import_module(f"experiments.{name}.report")
     return module.report(json.loads(path.read_text()), path.parent)
 
@@ -57,13 +58,13 @@ def _write(name: str, result: dict[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{result['scale']}.json"
     path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-    print(drawn(name, path))
+    print(draw(name, path))
 
 
 def provenance() -> dict[str, Any]:
     """The commit and the versions behind a result."""
 
-    def installed(package: str) -> str | None:
+    def version_of(package: str) -> str | None:
         try:
             return version(package)
         except PackageNotFoundError:
@@ -72,12 +73,12 @@ def provenance() -> dict[str, Any]:
     return {
         "commit": commit(ROOT.parent, names()),
         "versions": {"python": sys.version.split()[0]}
-        | {package: installed(package) for package in ("expunge", "numpy", "scipy", "torch")},
+        | {package: version_of(package) for package in ("expunge", "numpy", "scipy", "torch")},
     }
 
 
 def commit(repository: Path, experiments: list[str]) -> str | None:
-    """Where the code stands; -dirty if it differs, whatever these experiments' results say."""
+    """The commit of the code, with -dirty if anything but results and pages differs from it."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
@@ -85,8 +86,8 @@ def commit(repository: Path, experiments: list[str]) -> str | None:
         )
         return done.stdout.strip()
 
-    found = git("describe", "--always")
+    described = git("describe", "--always")
     places = [*(f"experiments/{name}/results/**" for name in experiments), "**/*.md"]
     besides = [f":(exclude,glob){place}" for place in places]
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *besides)
-    return f"{found}-dirty" if found and changed else found or None
+    return f"{described}-dirty" if described and changed else described or None

@@ -3,25 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["checks", "chosen", "verdict_table"]
+__all__ = ["checks", "select", "verdict_table"]
 
 Row = dict[str, Any]
 
 
-def chosen(rows: Sequence[Row], **fixed: Any) -> list[Row]:
+def select(rows: Sequence[Row], **fixed: Any) -> list[Row]:
     """The rows whose fields have these values."""
     return [row for row in rows if all(row[name] == value for name, value in fixed.items())]
 
 
 def verdict_table(result: Row) -> str:
-    """What the paper says, what was found, and the verdict."""
+    """The table of what the paper says, what was found, and the verdict."""
     lines = ["| the paper says | found | verdict |", "|---|---|---|"]
     lines += [f"| {r['claim']} | {r['found']} | {r['verdict']} |" for r in result["verdicts"]]
     return "\n".join(lines)
 
 
 def checks(result: Row) -> str:
-    """Every estimator on one split."""
+    """The table of every estimator on one split."""
     lines = [
         "| pair | public | forgotten | K | predicted | coupled pairs | independent models "
         "| discriminator: held out / on its training samples | certified |",
@@ -42,6 +42,6 @@ def checks(result: Row) -> str:
     return "\n".join(lines)
 
 
-def _error(found: Row) -> float:
-    low, high = found["interval"]
+def _error(estimate: Row) -> float:
+    low, high = estimate["interval"]
     return (high - low) / 2 / 1.96

@@ -55,7 +55,7 @@ def test_e1_is_unsafe_by_one_over_eta_and_loose_by_eta_above_one():
     for eta in (1e-3, 0.1, 3.8):
         case = Case("", eta, 0.3, 2, 0.1, strong_convexity=0.1, initial_variance=1.0)
         right = advance_all(case, first=1)
-        wrong = printed.theorem_printed(
+        wrong = printed.printed_theorem(
             gradient_gap=0.2, step_size=eta, sigma=0.3, learn_steps=2,
             contraction=1 - eta * 0.1, initial_log_sobolev=1.0,
         )  # fmt: skip
@@ -148,7 +148,7 @@ def test_e7_the_order_changing_lemma_needs_its_one():
         after = gaussian_renyi(order, mean, v1 + noise, v2 + noise) / order
         ratio = noise / v2
         ours = 1 + (order - 1) / (1 + ratio)
-        theirs = printed.order_changed_printed(order, ratio)
+        theirs = printed.printed_order_change(order, ratio)
         right += after > gaussian_renyi(ours, mean, v1, v2) / ours / (1 + ratio) * (1 + 1e-12)
         if not math.isclose(theirs, 1.0, abs_tol=1e-9):
             limit = gaussian_renyi(theirs, mean, v1, v2) / theirs / (1 + ratio)
@@ -243,13 +243,13 @@ def test_e14_the_break_even_condition_is_not_monotone_in_t():
 def test_e15_the_printed_public_ratio_errs_both_ways():
     """113.7 printed where 8.0 is needed (loose), 27.3 where 34.0 is (unsafe)."""
     loose = PaperAdvantage(0.5, sigma=0.3, **FIGURE_2)
-    as_printed = printed.public_ratio_printed(
+    as_printed = printed.printed_public_ratio(
         forget_fraction=0.5, sigma=0.3, learn_steps=1, log_sobolev=2 * 0.3**2 / 0.0119, **FIGURE_2
     )
     assert as_printed == pytest.approx(113.7, abs=0.1)
     assert loose.public_ratio(1, 0.5) == pytest.approx(8.0, abs=0.1)
     unsafe = PaperAdvantage(0.5, 0.05, 0.01, 0.1)
-    as_printed = printed.public_ratio_printed(
+    as_printed = printed.printed_public_ratio(
         forget_fraction=0.5, strong_convexity=0.05, step_size=0.01, sigma=0.1, learn_steps=1000,
         log_sobolev=2 * 0.1**2 / 0.05,
     )  # fmt: skip

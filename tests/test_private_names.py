@@ -14,7 +14,7 @@ STILL_READ = {
 # shown from outside.
 STILL_READ_BY_TESTS = {
     "accounting/bounds/test_contraction.py": ["_diameter"],
-    "accounting/bounds/test_pieces.py": ["_grouped"],
+    "accounting/bounds/test_pieces.py": ["_group_runs"],
     "accounting/test_nonconvex_quadrature.py": ["_diameter"],
     "audit/test_heads.py": ["_location_information", "_mirror"],
     "audit/test_lower_bound.py": ["_limits"],
@@ -36,13 +36,13 @@ STILL_READ_BY_TESTS = {
     "sampling/updates/test_cpu_loops.py": ["_box_muller", "_compiled", "_moved", "_polynomial"],
     "sampling/updates/test_hopper.py": ["_part"],
     "sampling/updates/test_kernels.py": [
+        "_autotune",
         "_reciprocal",
         "_residuals",
         "_set_blocks",
-        "_tuned",
         "_update",
-    ],
-    "sampling/updates/test_lstm_kernels.py": ["_tuned"],
+    ],  # fmt: skip
+    "sampling/updates/test_lstm_kernels.py": ["_autotune"],
     "sampling/updates/test_plain.py": ["_each_in_a_thread", "_loops", "_shares"],
     "store/test_erasing.py": ["_erase"],
     "store/test_reading.py": ["_content"],

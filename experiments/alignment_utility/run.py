@@ -33,7 +33,7 @@ from experiments.head_problems import (
     rows_of,
 )
 from experiments.parts import Parts
-from experiments.split_intervals import Compared, mean_interval
+from experiments.split_intervals import SplitInterval, mean_interval
 from experiments.spread import spread
 from expunge.accounting.generalisation import RiskBound
 from expunge.audit.utility import cost, private_risk
@@ -315,11 +315,11 @@ def _factor(risk: Row, name: str) -> float:
     return (risk[name] - risk["approximation"]) / risk["retrained"]
 
 
-def _more(found: Compared, splits: int) -> str:
+def _more(found: SplitInterval, splits: int) -> str:
     reach = (found.high - found.low) / 2
     needed = math.ceil(splits * (reach / max(abs(found.value), 1e-9)) ** 2)
     return f"cannot conclude at this scale: about {needed:,} splits could"
 
 
-def _percent(found: Compared) -> str:
+def _percent(found: SplitInterval) -> str:
     return f"{found.value:+.2%} [{found.low:+.2%}, {found.high:+.2%}]"

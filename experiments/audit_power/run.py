@@ -17,7 +17,7 @@ from torch import Tensor
 
 from experiments.audit_power.settings import Settings
 from experiments.parts import Parts
-from experiments.progress import shown
+from experiments.progress import show_progress
 from expunge.audit.laws import descent_control, laws_of, worst_descent
 from expunge.audit.lower_bound import epsilon_lower_bound
 from expunge.audit.sandwich import Control
@@ -66,7 +66,7 @@ def _residual(settings: Settings) -> Iterator[dict[str, Any]]:
     strategy, models = Residual(), settings.residual_models
     job = _job(settings, strategy)
     caught = {name: np.zeros(2, dtype=int) for name in RUNS}
-    for seed in shown(range(settings.repetitions), "residual"):
+    for seed in show_progress(range(settings.repetitions), "residual"):
         for name, noise in (("sound", 1.0), ("a tenth of the noise", 0.1)):
             laws = laws_of(job, strategy, models=models, seed=seed, noise=noise)
             both = laws.unlearned, laws.retrained
@@ -85,7 +85,7 @@ def _langevin(settings: Settings) -> Iterator[dict[str, Any]]:
     both: tuple[Regime, ...] = ("unlearned", "retrained")
     epsilon = certified.epsilon(settings.delta)
     caught = {name: np.zeros(2, dtype=int) for name in RUNS}
-    for seed in shown(range(settings.repetitions), "langevin"):
+    for seed in show_progress(range(settings.repetitions), "langevin"):
         for name, noise in (("sound", 1.0), ("a tenth of the noise", 0.1)):
             of, against = worst.drawn(both, steps, models=models, seed=3 * seed, noise=noise)
             caught[name] += _flagged(settings, of, against, worst.direction, epsilon)

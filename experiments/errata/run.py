@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.errata.settings import Case, Settings
-from experiments.printed import theorem_printed, variational_gaussian
+from experiments.printed import printed_theorem, variational_gaussian
 from expunge.accounting import Assumptions, History, Phase
 from expunge.accounting.bounds import log_sobolev, shift
 
@@ -52,7 +52,7 @@ def judge(case: Case) -> dict[str, float]:
     )
     phase = Phase(case.learn_steps, case.step_size, case.sigma, SAMPLES, forgotten)
     history = History((phase,))
-    printed = theorem_printed(
+    printed = printed_theorem(
         gradient_gap=2 * forgotten / SAMPLES,
         step_size=case.step_size,
         sigma=case.sigma,

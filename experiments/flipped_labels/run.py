@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.flipped_labels.settings import PAPER, Settings
 from experiments.flipped_labels.verdicts import verdicts
-from experiments.review_models import cut
+from experiments.review_models import list_cuts
 from experiments.reviews_lstm.corpus import reviews
 from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
 
@@ -27,7 +27,7 @@ def run(settings: Settings) -> Row:
     sampler = Sampler(models, settings.keep, settings.slice_seconds)
     found = sampler.chosen()
     data = reviews(models.corpus, found["shape"]["words"])
-    smaller = cut(
+    smaller = list_cuts(
         models,
         of_each_law=settings.blocks * models.chain.models,
         public=len(data.public.targets),

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import norm
 
 from experiments.flipped_labels.settings import PAPER
-from experiments.power import Interval, needed
-from experiments.review_reports import SIGMA, learning
+from experiments.power import Interval, models_needed
+from experiments.review_reports import SIGMA, judge_learning
 
 __all__ = ["change", "verdicts"]
 
@@ -31,7 +31,7 @@ def verdicts(cells: list[Row], search: Row, level: float) -> list[dict[str, str]
     for arm in dict.fromkeys(cell["arm"] for cell in cells):
         rows = {cell["public"]: cell for cell in cells if cell["arm"] == arm and "norm" in cell}
         learnt = [
-            learning(row, change(row["retrained"], [0.0, 0.0], level), search)
+            judge_learning(row, change(row["retrained"], [0.0, 0.0], level), search)
             for row in list(rows.values())[:1]
         ]
         compared = list(_compared(SIGMA[arm], rows, level))
@@ -78,7 +78,9 @@ def points(found: Interval) -> str:
 
 
 def _lower(claim: str, moved: Interval, paper: float, models: int) -> tuple[str, str, str]:
-    verdict = f"cannot conclude at this scale: {needed(moved, models)} models of each law could"
+    verdict = (
+        f"cannot conclude at this scale: {models_needed(moved, models)} models of each law could"
+    )
     if moved.high < 0:
         verdict = "holds"
     elif moved.low > 0:
@@ -87,9 +89,8 @@ def _lower(claim: str, moved: Interval, paper: float, models: int) -> tuple[str,
 
 
 def _small(where: str, moved: Interval, models: int) -> tuple[str, str, str]:
-    verdict = (
-        f"cannot conclude at this scale: {needed(moved, models, -SMALL)} models of each law could"
-    )
+    more = models_needed(moved, models, -SMALL)
+    verdict = f"cannot conclude at this scale: {more} models of each law could"
     if moved.low > -SMALL:
         verdict = "holds"
     elif moved.high < -SMALL:
@@ -104,7 +105,7 @@ def _gap(where: str, row: Row, level: float) -> tuple[str, str, str]:
     most = max(abs(100 * gap.low), abs(100 * gap.high))
     verdict = (
         f"cannot conclude at this scale: less than {most:.2f} points either way; "
-        f"{needed(gap, len(row['unlearned']))} models of each law could tell the sign"
+        f"{models_needed(gap, len(row['unlearned']))} models of each law could tell the sign"
     )
     if gap.high < 0:
         verdict = "unlearned models are worse"

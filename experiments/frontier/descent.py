@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from experiments.frontier.problem import Division
-from experiments.progress import shown
+from experiments.progress import show_progress
 from expunge.accounting.calibration import achieved, smallest_sigma
 from expunge.accounting.prices import noise_first_price
 from expunge.accounting.setting import Setting
@@ -153,7 +153,7 @@ class Descent:
         def scaled(like: Tensor) -> Tensor:
             return normal(like) if sigmas is None else sigmas * normal(like)
 
-        for index in shown(range(steps), stream):
+        for index in show_progress(range(steps), stream):
             theta = kernel.step(theta, index, scaled)
         return theta
 

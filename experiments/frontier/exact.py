@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from experiments.frontier.problem import Problem, summary
-from experiments.progress import shown
+from experiments.progress import show_progress
 from expunge import CertifiedClassifier
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.target import EpsilonDelta
 from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.linear_fitted import LinearFitted
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.requests import honour
 
 __all__ = ["exact_cells", "plans"]
@@ -41,7 +41,7 @@ def exact_cells(
         auto = fitted(problem, public, "auto", epsilons[0], ridge, seed)
         yardstick = fitted(problem, public, "retrain", epsilons[0], ridge, seed)
         title = f"{problem.name}: {share:.0%} public"
-        for deletion in shown(deletions, title):
+        for deletion in show_progress(deletions, title):
             forget = problem.divided(share, deletion).forget
             where = {"share": share, "deletion": deletion, "forget": forget, "ridge": ridge}
             certificate, after = request(copy.deepcopy(yardstick.fitted_), forget)
@@ -106,7 +106,7 @@ def with_target(
     job = replace(other.job, target=target, seed=seed)
     if cheapest(job, max(1, job.roster.private // 10)) != other.strategy:
         raise RuntimeError(f"auto takes another strategy at epsilon = {epsilon}: fit again")
-    outcome = replace(other.outcome, secret=salted(start.outcome.secret))
+    outcome = replace(other.outcome, secret=add_salt(start.outcome.secret))
     return replace(other, job=job, outcome=outcome, fingerprint=None)
 
 

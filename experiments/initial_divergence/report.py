@@ -7,9 +7,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.axes import by_volume
+from experiments.axes import set_volume_axis
 from experiments.split_intervals import geometric
-from experiments.tables import checks, chosen, verdict_table
+from experiments.tables import checks, select, verdict_table
 
 __all__ = ["draw", "report", "table"]
 
@@ -41,7 +41,7 @@ def table(result: Row) -> str:
         "| pair | forget set | design | public | forgotten | D_2 at K = 1 | certified |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
-    for row in chosen(result["rows"], unlearn_steps=1):
+    for row in select(result["rows"], unlearn_steps=1):
         design = "the paper's" if row["design"] == "paper" else "n_forget fixed"
         lines.append(
             f"| {row['pair']} | {NAMES[row['variant']]} | {design} | {row['public']:,} "
@@ -55,15 +55,15 @@ def draw(result: Row) -> Figure:
     figure = Figure(figsize=(9.5, 3.4 * len(pairs)), layout="constrained")
     grid = figure.subplots(len(pairs), 2, squeeze=False, sharey="row")
     for pair, (left, right) in zip(pairs, grid, strict=True):
-        rows = chosen(result["rows"], pair=pair, unlearn_steps=1)
-        paper = chosen(rows, design="paper", variant="base")
-        alone = chosen(rows, design="series", variant="base")
+        rows = select(result["rows"], pair=pair, unlearn_steps=1)
+        paper = select(rows, design="paper", variant="base")
+        alone = select(rows, design="series", variant="base")
         volumes = [row["public"] / row["retained"] for row in alone]
-        _curves(left, chosen(rows, design="paper"), list(range(len(paper))))
-        _curves(right, chosen(rows, design="series"), volumes)
+        _curves(left, select(rows, design="paper"), list(range(len(paper))))
+        _curves(right, select(rows, design="series"), volumes)
         ticks = [f"{row['public']:,} public\n{row['forget']:,} forgotten" for row in paper]
         left.set_xticks(range(len(paper)), ticks)
-        by_volume(right, volumes)
+        set_volume_axis(right, volumes)
         left.set_ylabel("$D_2(\\pi_R^{T+1} \\,\\|\\, \\pi_U^1)$")
         left.set_title(f"{pair}, K = 1: the paper's points", fontsize=9)
         right.set_title(f"{alone[0]['forget']:,} forgotten throughout", fontsize=9)
@@ -76,7 +76,7 @@ def draw(result: Row) -> Figure:
 
 def _curves(axes: Axes, rows: list[Row], places: Sequence[float]) -> None:
     for name, colour in COLOURS.items():
-        mine = chosen(rows, variant=name)
+        mine = select(rows, variant=name)
         found = [geometric(row["values"]) for row in mine]
         values = [one.value for one in found]
         reach = [
@@ -87,7 +87,7 @@ def _curves(axes: Axes, rows: list[Row], places: Sequence[float]) -> None:
             places, values, reach, fmt="o-", color=colour, ms=4, lw=1.6, elinewidth=0.8, capsize=2,
             label=NAMES[name],
         )  # fmt: skip
-    bounds = [row["certified"] for row in chosen(rows, variant="base")]
+    bounds = [row["certified"] for row in select(rows, variant="base")]
     axes.plot(places, bounds, "--", color="0.4", lw=1.2, label="certified")
     axes.set_yscale("log")
     axes.grid(alpha=0.25, lw=0.5)
@@ -99,7 +99,7 @@ def _readings(axes: Axes, result: Row, pair: str, rows: list[Row], places: Seque
     read = [
         (place, check["discriminator"]["held_out"])
         for place, row in zip(places, rows, strict=True)
-        for check in chosen(result["checks"], pair=pair, public=row["public"], forget=row["forget"])
+        for check in select(result["checks"], pair=pair, public=row["public"], forget=row["forget"])
         if check["discriminator"] and check["discriminator"]["held_out"] > 0
     ]
     if read:

@@ -19,8 +19,8 @@ from experiments.head_closeness import check, predictions
 from experiments.head_problems import paper_points, rows_of, series
 from experiments.initial_divergence.settings import VARIANTS, Settings
 from experiments.parts import Parts
-from experiments.split_intervals import Compared, mean_interval, ratio, splits_needed
-from experiments.tables import chosen
+from experiments.split_intervals import SplitInterval, mean_interval, ratio, splits_needed
+from experiments.tables import select
 
 __all__ = ["run", "verdicts"]
 
@@ -68,7 +68,7 @@ def verdicts(result: Row) -> list[dict[str, str]]:
     found = []
     for pair, _ in result["settings"]["pairs"]:
         for name in VARIANTS:
-            rows = chosen(result["rows"], pair=pair, variant=name)
+            rows = select(result["rows"], pair=pair, variant=name)
             told = f"{pair}, {'forgotten at random' if name == 'base' else name}"
             found += [_designed(rows, told), _alone(rows, told), _rate(rows, told)]
             found.append(_start(rows, told))
@@ -76,9 +76,9 @@ def verdicts(result: Row) -> list[dict[str, str]]:
 
 
 def _designed(rows: list[Row], name: str) -> tuple[str, str, str]:
-    three = chosen(rows, design="paper", unlearn_steps=1)
+    three = select(rows, design="paper", unlearn_steps=1)
     found = ratio(three[-1]["values"], three[0]["values"])
-    alone = chosen(rows, design="series", unlearn_steps=1)
+    alone = select(rows, design="series", unlearn_steps=1)
     half, whole = (_nearest(alone, point["public"]) for point in (three[0], three[-1]))
     public = ratio(whole["values"], half["values"])
     return (
@@ -89,7 +89,7 @@ def _designed(rows: list[Row], name: str) -> tuple[str, str, str]:
 
 
 def _alone(rows: list[Row], name: str) -> tuple[str, str, str]:
-    alone = chosen(rows, design="series", unlearn_steps=1)
+    alone = select(rows, design="series", unlearn_steps=1)
     found = [
         (row["public"] / row["retained"], ratio(row["values"], alone[0]["values"]))
         for row in alone[1:]
@@ -109,7 +109,7 @@ def _alone(rows: list[Row], name: str) -> tuple[str, str, str]:
 
 def _rate(rows: list[Row], name: str) -> tuple[str, str, str]:
     """The exponent of n between no public data and the most."""
-    alone = chosen(rows, design="series", unlearn_steps=1)
+    alone = select(rows, design="series", unlearn_steps=1)
     first, last = alone[0], alone[-1]
     grown = math.log(_total(last) / _total(first))
     logs = [math.log(a / b) for a, b in zip(last["values"], first["values"], strict=True)]
@@ -137,7 +137,7 @@ def _start(rows: list[Row], name: str) -> tuple[str, str, str]:
     ends = {
         k: (alone[0], alone[-1])
         for k in steps
-        for alone in [chosen(rows, design="series", unlearn_steps=k)]
+        for alone in [select(rows, design="series", unlearn_steps=k)]
     }
     effects = {k: ratio(most["values"], none["values"]) for k, (none, most) in ends.items()}
     kept = [ratio(ends[steps[-1]][i]["shifts"], ends[steps[0]][i]["shifts"]) for i in (0, 1)]
@@ -152,7 +152,7 @@ def _start(rows: list[Row], name: str) -> tuple[str, str, str]:
     )
 
 
-def _falls(found: Compared, splits: int) -> str:
+def _falls(found: SplitInterval, splits: int) -> str:
     if found.high < 1:
         return "holds"
     if found.low > 1:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from experiments.known_answers.settings import Settings
 from experiments.parts import Parts
-from experiments.progress import shown
+from experiments.progress import show_progress
 from expunge.divergence.discriminator import discriminator_readings
 from expunge.divergence.hotelling import hotelling, moments
 
@@ -60,7 +60,9 @@ def _hotelling_rows(settings: Settings, d: int, device: torch.device) -> Iterato
     for spectrum in ("isotropic", "rotated 1..100"):
         for truth in settings.divergences:
             values, scalar, covered, scalar_covered = [], [], 0, 0
-            for number in shown(range(repetitions), f"d = {d}, {spectrum}, D_2 = {truth:g}"):
+            for number in show_progress(
+                range(repetitions), f"d = {d}, {spectrum}, D_2 = {truth:g}"
+            ):
                 p, q = _pair(settings, d, truth, spectrum, number, device)
                 found = hotelling(moments(p, q), order=2.0, level=level)
                 assert found.interval is not None

@@ -40,7 +40,7 @@ from experiments.networks.problem import (
 )
 from experiments.networks.settings import SCALES, Settings
 from experiments.parts import Parts
-from experiments.progress import shown
+from experiments.progress import show_progress
 from expunge.accounting.account import account
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.unlearning.networks.clipped import Clipped
@@ -81,7 +81,7 @@ def run(settings: Settings) -> dict[str, Any]:
     work = [(family, pair, seed) for family in FAMILIES for seed in seeds[family]
             for pair in settings.pairs]  # fmt: skip
     rows = []
-    for family, pair, seed in shown(work, "networks"):
+    for family, pair, seed in show_progress(work, "networks"):
         rows += parts.rows(
             f"{family} {pair.replace('/', ' ')} {seed}",
             lambda f=family, p=pair, s=seed: _rows(

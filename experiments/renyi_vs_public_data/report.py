@@ -8,11 +8,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.axes import by_volume
+from experiments.axes import set_volume_axis
 from experiments.datasets.pairs import QUICKDRAW
 from experiments.renyi_vs_public_data.verdicts import by_k, parted
 from experiments.split_intervals import geometric, mean_interval
-from experiments.tables import checks, chosen, verdict_table
+from experiments.tables import checks, select, verdict_table
 
 __all__ = [
     "draw",
@@ -82,8 +82,8 @@ def tables(result: Row) -> str:
         if row["variant"] == "base"
     )
     for pair, design, public, forget in seen:
-        rows = chosen(result["rows"], pair=pair, design=design, public=public, forget=forget)
-        rows = chosen(rows, variant="base")
+        rows = select(result["rows"], pair=pair, design=design, public=public, forget=forget)
+        rows = select(rows, variant="base")
         cells = " | ".join(_told(row["values"]) for row in rows)
         fall = by_k(rows)
         name = design
@@ -104,7 +104,7 @@ def factors(result: Row) -> str:
         f"| one factor changed | public | forgotten | D_2 at K = {k} | certified | method |",
         "|---|---:|---:|---:|---:|---|",
     ]
-    for row in chosen(result["rows"], design="factor", unlearn_steps=k):
+    for row in select(result["rows"], design="factor", unlearn_steps=k):
         bound = "not covered (E35)" if row["certified"] is None else f"{row['certified']:.3g}"
         method = row["method"] + (f", {row['models']:,} models" if "models" in row else "")
         lines.append(
@@ -140,7 +140,7 @@ def _paper(axes: Axes, result: Row, pair: str) -> None:
         read = [
             (place, row["discriminator"]["held_out"])
             for place, point in zip(places, three, strict=True)
-            for row in chosen(result["checks"], pair=pair, unlearn_steps=k)
+            for row in select(result["checks"], pair=pair, unlearn_steps=k)
             if (row["public"], row["forget"]) == point and row["discriminator"]
         ]
         if read:
@@ -159,7 +159,7 @@ def _paper(axes: Axes, result: Row, pair: str) -> None:
 
 
 def _series(axes: Axes, result: Row, pair: str) -> None:
-    rows = chosen(result["rows"], pair=pair, design="series")
+    rows = select(result["rows"], pair=pair, design="series")
     points = list(dict.fromkeys((row["public"], row["forget"]) for row in rows))
     volumes = [public / rows[0]["retained"] for public, _ in points]
     for colour, k in zip(COLOURS, result["settings"]["unlearn_steps"], strict=False):
@@ -167,7 +167,7 @@ def _series(axes: Axes, result: Row, pair: str) -> None:
     for k, style in _ends(result):
         bounds = [_at(result, pair, "series", point, k)["certified"] for point in points]
         axes.plot(volumes, bounds, style, color="0.4", lw=1.2)
-    by_volume(axes, volumes)
+    set_volume_axis(axes, volumes)
     axes.set_title(f"{pair}: {points[0][1]:,} forgotten throughout", fontsize=9)
 
 
@@ -176,7 +176,7 @@ def _parts(axes: Axes, result: Row, pair: str) -> None:
     first, *_, k = result["settings"]["unlearn_steps"]
     found = parted(result, pair, k)
     fall = by_k(_base(result, pair, _three(result, pair)[1]))
-    series = chosen(result["rows"], pair=pair, design="series", unlearn_steps=k)
+    series = select(result["rows"], pair=pair, design="series", unlearn_steps=k)
     none, last, most = series[0]["values"], series[-1]["values"], _volume(series[-1])
     alone = mean_interval([math.log2(a / b) for a, b in zip(last, none, strict=True)])
     bars = [
@@ -216,13 +216,13 @@ def draw_factors(result: Row) -> Figure:
     left, right = figure.subplots(1, 2)
     k, pair = result["settings"]["unlearn_steps"][-1], result["settings"]["pairs"][0][0]
     three, low = _three(result, pair), math.inf
-    series = chosen(result["rows"], pair=pair, design="series", unlearn_steps=k)
+    series = select(result["rows"], pair=pair, design="series", unlearn_steps=k)
     seen = {row["variant"] for row in result["rows"]}
     names = ["base", *result["settings"]["factors"]]
     for colour, name in zip(("black", *FACTOR_COLOURS), names, strict=False):
         if name not in seen:
             continue
-        rows = chosen(result["rows"], pair=pair, variant=name, unlearn_steps=k)
+        rows = select(result["rows"], pair=pair, variant=name, unlearn_steps=k)
         ordered = [next(r for r in rows if (r["public"], r["forget"]) == p) for p in three]
         _line(left, range(len(three)), ordered, colour, name)
         alone = [
@@ -232,7 +232,7 @@ def draw_factors(result: Row) -> Figure:
         _line(right, [_volume(r) for r in alone], alone, colour, None)
         low = min(low, *(fmean(r["values"]) for r in [*ordered, *alone] if fmean(r["values"]) > 0))
     left.set_xticks(range(len(three)), [f"{p:,} public\n{f:,} forgotten" for p, f in three])
-    by_volume(right, [_volume(row) for row in series])
+    set_volume_axis(right, [_volume(row) for row in series])
     left.set_title(f"{pair}, K = {k}: the paper's points", fontsize=9)
     right.set_title(f"{three[1][1]:,} forgotten throughout", fontsize=9)
     for axes in (left, right):
@@ -264,21 +264,21 @@ def _line(axes: Axes, x: Any, rows: list[Row], colour: str, label: str | None) -
 
 def _three(result: Row, pair: str) -> list[tuple[int, int]]:
     """The paper's points: the diagonal of its counts."""
-    rows = chosen(result["rows"], pair=pair, design="grid")
+    rows = select(result["rows"], pair=pair, design="grid")
     publics = sorted({row["public"] for row in rows})
     forgets = sorted({row["forget"] for row in rows}, reverse=True)
     return list(zip(publics, forgets, strict=True))
 
 
 def _base(result: Row, pair: str, point: tuple[int, int]) -> list[Row]:
-    return chosen(
+    return select(
         result["rows"], pair=pair, design="grid", public=point[0], forget=point[1], variant="base"
     )
 
 
 def _at(result: Row, pair: str, design: str, point: tuple[int, int], k: int) -> Row:
     public, forget = point
-    (found,) = chosen(
+    (found,) = select(
         result["rows"], pair=pair, design=design, public=public, forget=forget, unlearn_steps=k
     )
     return found

@@ -27,9 +27,9 @@ import torch
 
 from experiments.head_closeness import (
     Item,
-    Repeated,
+    SplitSettings,
     check,
-    described,
+    describe_row,
     figures,
     predictions,
     timed_sample,
@@ -39,19 +39,19 @@ from experiments.head_problems import (
     PAPER,
     Point,
     Variant,
-    designed,
+    design_points,
     direction,
     paper_points,
     problem,
     rows_of,
     series,
 )
-from experiments.parts import Parts, nothing_new
-from experiments.progress import shown
+from experiments.parts import Parts, begins_no_part
+from experiments.progress import show_progress
 from experiments.renyi_vs_public_data.settings import Settings
 from experiments.renyi_vs_public_data.verdicts import verdicts
 from experiments.spread import spread
-from expunge.divergence.lower_estimates import along
+from expunge.divergence.lower_estimates import estimate_along
 
 __all__ = ["run"]
 
@@ -65,12 +65,12 @@ def run(settings: Settings) -> dict[str, Any]:
         UNFINISHED if settings.splits > FEW else None,
         json.dumps(asdict(settings)),
         Path(__file__).parent,
-        nothing_new(),
+        begins_no_part(),
     )
     rows: list[dict[str, Any]] = []
     for pair, retained in settings.pairs:
         for design, points in (
-            ("grid", designed(retained)),
+            ("grid", design_points(retained)),
             ("series", series(retained, settings.volumes)),
         ):
             made = partial(predictions, settings, pair, design, "base", BASE, points)
@@ -117,7 +117,7 @@ def readings(
     splits = range(settings.sampled_splits)
     items = [(pair, point, variant, split) for point in points for split in splits]
     tests = iter(spread(partial(aimed, settings), items, f"{pair}, {name}, directions"))
-    for point in shown(points, f"{pair}, {name}"):
+    for point in show_progress(points, f"{pair}, {name}"):
         over: dict[int, list[Any]] = {k: [] for k in settings.unlearn_steps}
         sampling = 0.0
         for split in splits:
@@ -135,9 +135,9 @@ def readings(
                     sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned")
                 )
                 aim = torch.from_numpy(test).to(of.device)
-                over[k].append(along(of, against, aim, order=2.0))
+                over[k].append(estimate_along(of, against, aim, order=2.0))
         for k in settings.unlearn_steps:
-            yield described(settings, pair, "factor", name, variant, point, k) | {
+            yield describe_row(settings, pair, "factor", name, variant, point, k) | {
                 "method": "projection, a lower estimate",
                 "models": settings.models,
                 "values": [figures(one.value) for one in over[k]],
@@ -146,7 +146,7 @@ def readings(
             }
 
 
-def aimed(settings: Repeated, item: Item) -> dict[int, np.ndarray]:
+def aimed(settings: SplitSettings, item: Item) -> dict[int, np.ndarray]:
     """By K, where to look; arrays travel between processes."""
     pair, point, variant, split = item
     found = problem(pair, point, variant, settings.chain, split=split, seed=settings.seed)

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.split_intervals import (
-    Compared,
+    SplitInterval,
     geometric,
     mean_interval,
     ratio,
     splits_needed,
 )
-from experiments.tables import chosen
+from experiments.tables import select
 
 __all__ = ["by_k", "parted", "verdicts"]
 
@@ -48,29 +48,29 @@ def verdicts(result: Row) -> list[dict[str, str]]:
 
 def corners(result: Row, pair: str, k: int) -> dict[tuple[int, int], Values]:
     """Values by place (fewest or most public, fewest or most forgotten) of the paper's counts."""
-    rows = chosen(result["rows"], pair=pair, design="grid", unlearn_steps=k)
+    rows = select(result["rows"], pair=pair, design="grid", unlearn_steps=k)
     publics, forgets = ({row[name] for row in rows} for name in ("public", "forget"))
     ends = [(min(values), max(values)) for values in (publics, forgets)]
     return {
-        (i, j): chosen(rows, public=ends[0][i], forget=ends[1][j])[0]["values"]
+        (i, j): select(rows, public=ends[0][i], forget=ends[1][j])[0]["values"]
         for i in (0, 1)
         for j in (0, 1)
     }
 
 
-def parted(result: Row, pair: str, k: int) -> dict[str, Compared]:
+def parted(result: Row, pair: str, k: int) -> dict[str, SplitInterval]:
     """Factors of D_2 from the paper's first point to its last: in all, public's, n_forget's."""
     at = {
         place: [math.log(v) for v in values] for place, values in corners(result, pair, k).items()
     }
 
-    def changed(*moves: tuple[tuple[int, int], tuple[int, int]]) -> Compared:
+    def changed(*moves: tuple[tuple[int, int], tuple[int, int]]) -> SplitInterval:
         logs = []
         for split in range(len(at[0, 0])):
             steps = [at[to][split] - at[of][split] for of, to in moves]
             logs.append(sum(steps) / len(steps))
         found = mean_interval(logs)
-        return Compared(*(_exp(x) for x in (found.value, found.low, found.high)))
+        return SplitInterval(*(_exp(x) for x in (found.value, found.low, found.high)))
 
     return {
         "in all": changed(((0, 1), (1, 0))),
@@ -79,7 +79,7 @@ def parted(result: Row, pair: str, k: int) -> dict[str, Compared]:
     }
 
 
-def by_k(rows: Sequence[Row]) -> dict[str, Compared]:
+def by_k(rows: Sequence[Row]) -> dict[str, SplitInterval]:
     """Last K over first, of one point: in all, contraction of the means, dilution by noise."""
     first, last = (min(rows, key=_k), max(rows, key=_k))
     both = first["values"], last["values"]
@@ -127,7 +127,7 @@ def _shares(result: Row, pair: str) -> tuple[str, str, str]:
 
 def _alone(result: Row, pair: str) -> tuple[str, str, str]:
     k = result["settings"]["unlearn_steps"][-1]
-    rows = chosen(result["rows"], pair=pair, design="series", unlearn_steps=k)
+    rows = select(result["rows"], pair=pair, design="series", unlearn_steps=k)
     start, found = rows[0], []
     for row in rows[1:]:
         found.append((row["public"] / row["retained"], ratio(row["values"], start["values"])))
@@ -155,12 +155,12 @@ def _alone(result: Row, pair: str) -> tuple[str, str, str]:
 
 
 def _with_k(result: Row, pair: str) -> tuple[str, str, str]:
-    rows = chosen(result["rows"], pair=pair)
+    rows = select(result["rows"], pair=pair)
     points = sorted(
         {(r["design"], r["public"], r["forget"]) for r in rows if r["variant"] == "base"}
     )
     found = [
-        by_k(chosen(rows, variant="base", design=design, public=public, forget=forget))
+        by_k(select(rows, variant="base", design=design, public=public, forget=forget))
         for design, public, forget in points
     ]
     steps, chain = result["settings"]["unlearn_steps"], result["settings"]["chain"]
@@ -186,8 +186,8 @@ def _with_k(result: Row, pair: str) -> tuple[str, str, str]:
 def _factor(result: Row, name: str) -> tuple[str, str, str]:
     """From no public data to the most, n_forget fixed; and along the paper's points."""
     k = result["settings"]["unlearn_steps"][-1]
-    rows = chosen(result["rows"], design="factor", variant=name, unlearn_steps=k)
-    alone = chosen(rows, forget=rows[-1]["forget"])
+    rows = select(result["rows"], design="factor", variant=name, unlearn_steps=k)
+    alone = select(rows, forget=rows[-1]["forget"])
     series = [row for row in alone if row["public"] != rows[1]["public"]] or alone
     none, most = min(series, key=_public), max(series, key=_public)
     ends = (
@@ -207,7 +207,7 @@ def _factor(result: Row, name: str) -> tuple[str, str, str]:
     return claim, f"{ends}; change {change}", _models(none, change)
 
 
-def _models(none: Row, change: Compared) -> str:
+def _models(none: Row, change: SplitInterval) -> str:
     """How many would show the change that was seen, if it is the true one."""
     splits, reach = len(none["errors"]), (change.high - change.low) / 2
     needed = math.ceil(splits * (reach / max(abs(change.value), 1e-12)) ** 2)
@@ -251,7 +251,7 @@ def _discriminator(result: Row) -> list[tuple[str, str, str]]:
     ]
 
 
-def _undecided(result: Row, found: Compared) -> str:
+def _undecided(result: Row, found: SplitInterval) -> str:
     if found.low > 1:
         return "does not hold: D_2 rises"
     needed = splits_needed(found, result["settings"]["splits"])

@@ -32,7 +32,7 @@ from experiments.parts import Parts
 from experiments.sandwich.settings import Case, Settings
 from expunge.accounting.bounds import GDP
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound, models_needed
-from expunge.divergence.lower_estimates import along
+from expunge.divergence.lower_estimates import estimate_along
 from expunge.sampling import sample_ensemble
 
 __all__ = ["run", "verdicts"]
@@ -85,7 +85,7 @@ def squeezed(
         attack = _attack(settings, of, against, test)
         half = len(of) // 2
         null = _attack(settings, of[:half], of[half:], test)
-        seen = along(of, against, test, order=2.0, level=settings.level)
+        seen = estimate_along(of, against, test, order=2.0, level=settings.level)
         told = closeness(found, k)["value"]
         yield {
             "pair": case.pair,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.review_models import cut
+from experiments.review_models import list_cuts
 from experiments.reviews_lstm.corpus import reviews
 from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
 from experiments.ulira_reviews.attacks import Attack, Gaps, attacked, gaps
@@ -37,7 +37,7 @@ def run(settings: Settings) -> Row:
     found = sampler.chosen()
     data = reviews(models.corpus, found["shape"]["words"])
     public = len(data.public.targets)
-    smaller = cut(models, of_each_law=asked, public=public, forget=most)
+    smaller = list_cuts(models, of_each_law=asked, public=public, forget=most)
     print("  cut: " + "; ".join(smaller), file=sys.stderr)
     arms = arms_of(found, [arm for arm, _, _ in settings.cells])
     sampled = sampler.sampled(

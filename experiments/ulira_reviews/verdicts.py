@@ -9,8 +9,8 @@ says of the same models.
 
 from typing import Any
 
-from experiments.power import Interval, needed
-from experiments.review_reports import CANNOT, SIGMA, learning
+from experiments.power import Interval, models_needed
+from experiments.review_reports import CANNOT, SIGMA, judge_learning
 from experiments.ulira_reviews.attacks import Attack, Gaps, difference
 
 __all__ = ["verdicts"]
@@ -39,7 +39,7 @@ def verdicts(
     idle = set()  # arms whose models learn nothing
     for arm in dict.fromkeys(cell["arm"] for cell in cells):
         run = [cell for cell in cells if cell["arm"] == arm and "test_accuracy" in cell]
-        found += [learning(cell, _right(cell), search) for cell in run[:1]]
+        found += [judge_learning(cell, _right(cell), search) for cell in run[:1]]
         idle |= {arm} if run and found[-1][2].startswith("does not hold") else set()
     for key, attack in attacks.items():
         row = rows[key]
@@ -132,7 +132,7 @@ def _short(found: Interval) -> str:
 
 
 def _could(found: Interval, models: int) -> str:
-    return f"{needed(found, models)} models of each law could"
+    return f"{models_needed(found, models)} models of each law could"
 
 
 def _first(above: Interval, models: int) -> str:

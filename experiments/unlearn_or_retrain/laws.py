@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.printed import public_ratio_printed
+from experiments.printed import printed_public_ratio
 from experiments.unlearn_or_retrain.cost import BOUNDS, public_ratio, setting, unlearn_steps
 from experiments.unlearn_or_retrain.settings import Settings
 from expunge.accounting.target import EpsilonDelta, RenyiWithin, Target
@@ -106,7 +106,7 @@ def fitted(values: Sequence[float], found: Sequence[float]) -> dict[str, Any]:
 
 
 def _printed(settings: Settings, learn_steps: int, sigma: float) -> float:
-    return public_ratio_printed(
+    return printed_public_ratio(
         forget_fraction=settings.law_fraction,
         strong_convexity=settings.ridge,
         step_size=1 / (0.25 + settings.ridge),

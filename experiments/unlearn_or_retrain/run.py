@@ -16,7 +16,7 @@ from functools import cache
 from math import expm1, log, sqrt
 from typing import Any
 
-from experiments.progress import shown
+from experiments.progress import show_progress
 from experiments.unlearn_or_retrain.cost import (
     BOUNDS,
     crossing,
@@ -70,7 +70,7 @@ def _costs(settings: Settings) -> Iterator[dict[str, Any]]:
         for kind, target in targets
         for bound in BOUNDS
     ]
-    for sigma, fraction, ratio, kind, target, bound in shown(work, "K against T"):
+    for sigma, fraction, ratio, kind, target, bound in show_progress(work, "K against T"):
 
         @cache
         def cost(

@@ -25,7 +25,7 @@ LARGEST_MEANINGFUL_EPSILON = 20.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What one bound says; a refused bound says only why."""
+    """What one bound says; a bound that refuses says only why."""
 
     epsilon: float | None = None
     mu: float | None = None
@@ -33,6 +33,7 @@ class Answer:
     refused: str | None = None
 
     def document(self) -> dict[str, object]:
+        """The answer as `expunge account` prints it."""
         if self.refused is not None:
             return {"refused": self.refused}
         named = {"mu": self.mu, "epsilon": self.epsilon, "renyi": self.renyi}
@@ -60,6 +61,7 @@ class Account:
         return None if self.best is None else self.bounds[self.best].epsilon
 
     def document(self) -> dict[str, object]:
+        """The account as `expunge account` prints it."""
         return {
             "bounds": {name: figures.document() for name, figures in self.bounds.items()},
             "best": self.best,
@@ -82,13 +84,13 @@ def account(
     bound: str | None = None,
     foreign: Sequence[ForeignBound] | None = None,
 ) -> Account:
-    """Judge a history.
+    """Judge a history by every bound, and say which one is best.
 
     Args:
-        delta: Of the (epsilon, delta) claim.
+        delta: The delta of the (epsilon, delta) claim.
         orders: Rényi orders to report, each above 1.
-        bound: Of another package, to be `best`; the smallest of ours is, unless it is given.
-        foreign: Bounds of other packages to list; all that are installed, unless given.
+        bound: A bound of another package, which then is `best`; without it, the smallest of ours.
+        foreign: Bounds of other packages to list; by default all that are installed.
 
     Raises:
         InvalidInput: delta, an order, a step size or the bound asked for makes no sense.
@@ -106,11 +108,11 @@ def account(
         for name, judge in judges.items()
     }
     ours = {name: figures[name] for name in BOUNDS}
-    best, reason = _best(ours, tight=_shown_tight(assumptions, history))
+    best, reason = _best(ours, tight=_is_tight(assumptions, history))
     if asked is not None:
-        best, reason = _asked(asked, figures, best)
+        best, reason = _choose_asked(asked, figures, best)
     epsilon = None if best is None else figures[best].epsilon
-    assumed = _assumed(assumptions, best)
+    assumed = _assumed_constants(assumptions, best)
     return Account(
         bounds=figures,
         best=best,
@@ -156,7 +158,7 @@ def order_key(order: float) -> str:
 
 
 def _guarantee(name: str, bound: Bound, assumptions: Assumptions, history: History) -> Guarantee:
-    """Nothing was forgotten and both chains start alike: they are one chain."""
+    """The bound's guarantee; zero where nothing was forgotten and both chains start alike."""
     if history.forgets or assumptions.initial_distance > 0:
         return bound(assumptions, history)
     nothing: dict[str, Guarantee] = {
@@ -166,7 +168,7 @@ def _guarantee(name: str, bound: Bound, assumptions: Assumptions, history: Histo
     return nothing.get(name, Renyi.linear(0.0))
 
 
-def _shown_tight(assumptions: Assumptions, history: History) -> bool:
+def _is_tight(assumptions: Assumptions, history: History) -> bool:
     """Whether some loss of the class attains the shift bound: full batches, no projection."""
     batched = any(phase.batches or phase.poisson or phase.rounding for phase in history.phases)
     convex = assumptions.regime in ("strongly convex", "convex")
@@ -174,7 +176,7 @@ def _shown_tight(assumptions: Assumptions, history: History) -> bool:
 
 
 def _best(figures: dict[str, Answer], *, tight: bool) -> tuple[str | None, str]:
-    """The smallest epsilon; the shift bound, listed first, wins ties."""
+    """The bound with the smallest epsilon, and why; the shift bound, listed first, wins ties."""
     known = {name: f.epsilon for name, f in figures.items() if f.epsilon is not None}
     if not known:
         return None, "every bound refused: " + "; ".join(
@@ -194,10 +196,10 @@ def _best(figures: dict[str, Answer], *, tight: bool) -> tuple[str | None, str]:
     return best, f"smallest epsilon{how}: {factor:.3g}x below the next, {rival}"
 
 
-def _asked(
+def _choose_asked(
     bound: ForeignBound, figures: dict[str, Answer], ours: str | None
 ) -> tuple[str | None, str]:
-    """The bound of another package that was asked for, whatever ours say."""
+    """The bound of another package that was asked for, whatever ours say, and why."""
     refused = figures[bound.name].refused
     if refused is not None:
         return None, f"{bound.name} was asked for and refused: {refused}"
@@ -230,7 +232,7 @@ def _comparator(history: History) -> str:
     )
 
 
-def _assumed(assumptions: Assumptions, best: str | None) -> tuple[str, ...]:
+def _assumed_constants(assumptions: Assumptions, best: str | None) -> tuple[str, ...]:
     """Constants that the answer rests on and that were declared, not enforced."""
     unused = {"strong_convexity", "lipschitz"} if assumptions.regime == "clipped" else {"clip"}
     assumed = [

@@ -56,7 +56,7 @@ class Assumptions:
 
     def __post_init__(self) -> None:
         for name in self.constants():
-            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+            object.__setattr__(self, name, _check_constant(name, getattr(self, name)))
         if not isinstance(self.marks, Mapping):
             raise InvalidInput("assumptions.marks", "must be a mapping from constants to marks")
         for name, mark in self.marks.items():
@@ -69,7 +69,7 @@ class Assumptions:
         self._check_together()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copies and other processes get the same record; a mapping proxy alone cannot travel."""
+        """How to copy or pickle the record; the mapping proxy of `marks` cannot be pickled."""
         values = [getattr(self, name) for name in self.constants()]
         return type(self), (*values, dict(self.marks))
 
@@ -90,10 +90,12 @@ class Assumptions:
 
     @classmethod
     def constants(cls) -> tuple[str, ...]:
+        """The names of all constants."""
         return tuple(f.name for f in fields(cls) if f.name != "marks")
 
     @property
     def regime(self) -> Regime:
+        """Which bounds apply: by clipping, then by strong convexity."""
         if self.clip is not None:
             return "clipped"
         if self.strong_convexity is None:
@@ -106,10 +108,11 @@ class Assumptions:
         return math.inf if self.radius is None else 2 * self.radius
 
     def mark(self, name: str) -> Mark:
+        """How a constant is known; `assumed` if nothing is said."""
         return self.marks.get(name, "assumed")
 
 
-def _checked(name: str, value: object) -> float | int | None:
+def _check_constant(name: str, value: object) -> float | int | None:
     """The constant as a plain number; None where nothing is assumed."""
     if value is None and name not in ("weight_decay", "initial_distance"):
         return None

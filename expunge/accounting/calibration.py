@@ -67,8 +67,8 @@ def smallest_sigma(
         return 0.0
 
     def excess(log_sigma: float) -> float:
-        found = value(math.exp(log_sigma))
-        return max(-60.0, min(60.0, math.log(found / target.level))) if found > 0 else -60.0
+        reached = value(math.exp(log_sigma))
+        return max(-60.0, min(60.0, math.log(reached / target.level))) if reached > 0 else -60.0
 
     low = high = 0.0
     while excess(low) <= 0:

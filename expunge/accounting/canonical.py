@@ -43,7 +43,7 @@ def sha256(document: object) -> str:
 def fingerprints(
     body: Mapping[str, Any], write: Callable[[object], str] = canonical
 ) -> dict[str, str]:
-    """One for every leaf of the document, as `write` prints it."""
+    """A fingerprint for every leaf of the document, as `write` prints it."""
     return {
         field: hashlib.sha256(f"{field}={write(value)}".encode()).hexdigest()[:16]
         for field, value in leaves(body)

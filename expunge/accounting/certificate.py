@@ -17,7 +17,7 @@ from expunge.accounting.assumptions import Assumptions, Mark, Regime
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.bounds.foreign import NAME
 from expunge.accounting.canonical import canonical, sha256
-from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validated
+from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validate
 from expunge.accounting.history import History
 from expunge.accounting.reservations import Reservation
 from expunge.accounting.stated import FrozenRecord, Stated
@@ -84,19 +84,21 @@ class Certificate(Stated):
 
     @property
     def epsilon(self) -> float:
+        """The claim's epsilon."""
         return self.claim.epsilon
 
     @property
     def delta(self) -> float:
+        """The claim's delta."""
         return self.claim.delta
 
     def canonical(self) -> str:
-        """What is hashed, and what every language reproduces: RFC 8785."""
+        """The text that is hashed, and that every language reproduces: RFC 8785."""
         return canonical(self.model_dump(mode="json"))
 
     @staticmethod
     def write(value: object) -> str:
-        """What fingerprints are taken of."""
+        """The text of a value that its fingerprint is taken of."""
         return canonical(value)
 
     @property
@@ -127,6 +129,7 @@ class Certificate(Stated):
 
     @property
     def orders(self) -> list[float]:
+        """The Rényi orders that the claim has figures for."""
         return orders_of(self.claim)
 
     def __str__(self) -> str:
@@ -151,12 +154,12 @@ def json_schema() -> str:
 
 
 def parse_certificate(text: str) -> Certificate:
-    """A certificate of this schema version; `verification` reads earlier ones too.
+    """Read a certificate of this schema version; `verification` reads earlier ones too.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: the text is not such a certificate.
     """
-    return validated(Certificate, parse_json(text))
+    return validate(Certificate, parse_json(text))
 
 
 def records_of(
@@ -174,7 +177,7 @@ def records_of(
         "normaliser_count": history.normaliser_count,
         "delta": delta,
     }
-    return validated(AccountRequest, document).records()
+    return validate(AccountRequest, document).records()
 
 
 def orders_of(claim: Claim) -> list[float]:

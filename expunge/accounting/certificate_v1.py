@@ -59,11 +59,11 @@ class CertificateV1(BaseModel):
         """Everything that a fingerprint covers."""
         return self.model_dump(mode="json", exclude={"fingerprints"})
 
-    def supported(self) -> dict[str, Any]:
+    def supported_body(self) -> dict[str, Any]:
         """The body that this certificate's own history supports.
 
         Raises:
-            InvalidInput, Refused: it supports none.
+            InvalidInput, Refused: the history supports no certificate.
         """
         assumptions, history = records_of(self.assumptions, self.history, self.claim.delta)
         orders = orders_of(self.claim)

@@ -173,13 +173,13 @@ def epsilon_from_renyi(renyi: Callable[[float], float], delta: float) -> float:
     grid = np.linspace(-40.0, 60.0, 401)
     values = [epsilon(x) for x in grid]
     i = int(np.argmin(values))
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         epsilon,
         bounds=(grid[max(i - 1, 0)], grid[min(i + 1, 400)]),
         method="bounded",
         options={"xatol": 1e-10},
     )
-    return outward(max(0.0, min(float(found.fun), values[i])))  # pyright: ignore[reportAttributeAccessIssue]
+    return outward(max(0.0, min(float(minimum.fun), values[i])))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _check_mu(mu: float) -> None:

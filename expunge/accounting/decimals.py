@@ -24,7 +24,7 @@ from fractions import Fraction
 
 from expunge.errors import Refused
 
-__all__ = ["decimal", "geometric", "rounded_up", "wide_range"]
+__all__ = ["decimal", "geometric", "round_up", "wide_range"]
 
 DIGITS = 57
 WIDE = Context(
@@ -38,10 +38,10 @@ NEGLIGIBLE = Decimal("1e-20")  # relative error of a geometric sum that is taken
 
 @contextmanager
 def wide_range() -> Iterator[None]:
-    """Compute with 57 digits and every exponent; also a decorator.
+    """Compute with 57 digits and every exponent, as a context or a decorator.
 
     Raises:
-        Refused: a number beyond 10^(+-10^18).
+        Refused: a number is beyond 10^(+-10^18).
     """
     try:
         with localcontext(WIDE):
@@ -68,6 +68,6 @@ def geometric(power: Decimal, gap: Decimal, terms: int) -> Decimal:
     return (1 - power) / gap
 
 
-def rounded_up(value: Decimal) -> float:
-    """The double above; infinite beyond the largest."""
+def round_up(value: Decimal) -> float:
+    """Round up to the double above; beyond the largest double, to infinity."""
     return math.nextafter(float(value), math.inf) if value else 0.0

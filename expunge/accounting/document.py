@@ -1,7 +1,7 @@
 """JSON at the edge: what `expunge account` reads, checked and turned into records.
 
-Structure and types are pydantic's business; whether the numbers make sense is the records'.
-Every complaint is one line that names the field.
+Pydantic checks structure and types; the records check whether the numbers make sense.
+Every error is one line that names the field.
 """
 
 import json
@@ -115,6 +115,7 @@ class PhaseDocument(_Strict):
     poisson: PoissonDocument | None = None
 
     def record(self) -> Phase:
+        """The phase as the record that the accountant reads."""
         poisson = self.poisson and Poisson(self.poisson.rate, tuple(self.poisson.counts))
         sizes = tuple(self.batch_size) if isinstance(self.batch_size, list) else self.batch_size
         return Phase(
@@ -176,16 +177,16 @@ def parse_json(text: str) -> object:
         InvalidInput: not JSON, or a key given twice.
     """
 
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found: dict[str, object] = {}
+    def refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        values: dict[str, object] = {}
         for key, value in pairs:
-            if key in found:
+            if key in values:
                 raise InvalidInput(key, "given twice")
-            found[key] = value
-        return found
+            values[key] = value
+        return values
 
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=refuse_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidInput("input", f"not valid JSON: {error.msg} ({where})") from error
@@ -203,14 +204,14 @@ def parse_account(text: str) -> AccountRequest:
     Raises:
         InvalidInput: one line naming the first wrong field.
     """
-    return validated(AccountRequest, parse_json(text))
+    return validate(AccountRequest, parse_json(text))
 
 
-def validated(model: type[Model], document: object) -> Model:
-    """The document as this model.
+def validate(model: type[Model], document: object) -> Model:
+    """Check a document and turn it into this model.
 
     Raises:
-        InvalidInput: naming the first wrong field.
+        InvalidInput: a field is wrong; the first one is named.
     """
     if not isinstance(document, dict):
         raise InvalidInput("input", "must be a JSON object")

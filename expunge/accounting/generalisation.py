@@ -33,15 +33,15 @@ def public_weight(*, public: int, retained_private: int) -> float:
 
 
 def mismatch_factor(weight: float, d_infinity: float) -> float:
-    """ess sup p_priv/p_train of the mixture w P_pub + (1-w) P_priv, exactly."""
+    """The exact factor: ess sup p_priv/p_train of the mixture w P_pub + (1-w) P_priv."""
     _check(weight, d_infinity)
-    return 1 / ((1 - weight) + weight * math.exp(-d_infinity)) if weight < 1 else _grown(d_infinity)
+    return 1 / ((1 - weight) + weight * math.exp(-d_infinity)) if weight < 1 else _exp(d_infinity)
 
 
 def mismatch_factor_paper(weight: float, d_infinity: float) -> float:
-    """e^(wD), the paper's looser factor, kept beside the exact one."""
+    """The paper's looser factor e^(wD), kept beside the exact one."""
     _check(weight, d_infinity)
-    return _grown(weight * d_infinity)
+    return _exp(weight * d_infinity)
 
 
 def pinsker(renyi: float) -> float:
@@ -57,7 +57,7 @@ class RiskBound:
         retrained_risk: E_R L_train, the retrained model's risk on the training mixture.
         lipschitz: M of the loss in theta.
         radius: R of the compact weight set.
-        total_variation: Between the unlearned and the retrained law.
+        total_variation: The distance between the unlearned and the retrained law.
     """
 
     retrained_risk: float
@@ -78,12 +78,14 @@ class RiskBound:
     def from_gdp(
         cls, mu: float, *, retrained_risk: float, lipschitz: float, radius: float
     ) -> "RiskBound":
+        """The bound with the total variation that mu-GDP allows."""
         return cls(retrained_risk, lipschitz, radius, gdp_total_variation(mu))
 
     @classmethod
     def from_renyi(
         cls, renyi: float, *, retrained_risk: float, lipschitz: float, radius: float
     ) -> "RiskBound":
+        """The bound with the total variation that a Rényi divergence allows."""
         return cls(retrained_risk, lipschitz, radius, pinsker(renyi))
 
     @property
@@ -100,7 +102,7 @@ class RiskBound:
         return outward(factor * self.retrained_risk + self.approximation)
 
 
-def _grown(exponent: float) -> float:
+def _exp(exponent: float) -> float:
     return math.exp(exponent) if exponent < 709 else math.inf
 
 

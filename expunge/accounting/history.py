@@ -123,13 +123,13 @@ class Phase:
             raise InvalidInput(
                 "poisson.counts", f"{len(poisson.counts)} pairs for {self.steps} steps"
             )
-        there = (self.samples - self.forgotten, self.forgotten)
+        available = (self.samples - self.forgotten, self.forgotten)
         for k, (retained, forgotten) in enumerate(poisson.counts):
-            if retained > there[0] or forgotten > there[1]:
+            if retained > available[0] or forgotten > available[1]:
                 raise InvalidInput(f"poisson.counts[{k}]", "more records than the phase has")
-            if poisson.rate == 1 and (retained, forgotten) != there:
+            if poisson.rate == 1 and (retained, forgotten) != available:
                 raise InvalidInput(
-                    f"poisson.counts[{k}]", f"at rate 1 every record is drawn, so it is {there}"
+                    f"poisson.counts[{k}]", f"at rate 1 every record is drawn, so it is {available}"
                 )
 
     @property
@@ -139,6 +139,7 @@ class Phase:
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
+        """The size of each batch of a cyclic partition; empty without one."""
         if isinstance(self.batch_size, tuple):
             return self.batch_size
         return (self.batch_size or 0,) * len(self.batches or ())
@@ -230,6 +231,7 @@ class History:
 
     @property
     def forgets(self) -> bool:
+        """Whether any phase saw a record that has since been deleted."""
         return any(phase.forgotten for phase in self.phases)
 
     @property
@@ -239,6 +241,7 @@ class History:
 
     @property
     def largest_samples(self) -> int:
+        """The most records that any phase saw."""
         return max(phase.samples for phase in self.phases)
 
 
@@ -264,14 +267,14 @@ def learn_unlearn(
 
 
 def _items(name: str, value: object) -> tuple[Any, ...]:
-    """A list of whatever, as a tuple."""
+    """The items of a list, as a tuple."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidInput(name, f"must be a list, got {type(value).__name__}")
     return tuple(value)
 
 
 def _counts(name: str, value: object, *, single: bool = False) -> object:
-    """Counts in order; None stays None and, where one serves for all, so does a count."""
+    """Counts in order; None stays None, and a single count stays one if `single` allows it."""
     if value is None:
         return None
     if single and not isinstance(value, Iterable):

@@ -18,14 +18,14 @@ from expunge.accounting.bounds.foreign import is_foreign
 from expunge.accounting.canonical import fingerprints
 from expunge.accounting.certificate import SCHEMA_VERSION, Certificate
 from expunge.accounting.conversions import gdp_for_epsilon
-from expunge.accounting.document import validated
+from expunge.accounting.document import validate
 from expunge.accounting.history import History, Phase
 from expunge.accounting.kinds import KINDS
 from expunge.accounting.reservations import Reservation, reservations_of, sentence
 from expunge.accounting.stated import MOMENT, Stated, complete
 from expunge.errors import InvalidInput, Refused
 
-__all__ = ["NOT_CLAIMED", "claim_in_words", "issue", "now", "recompute", "rounded_up"]
+__all__ = ["NOT_CLAIMED", "claim_in_words", "issue", "now", "recompute", "round_up_text"]
 
 NOT_CLAIMED = (
     "that the records' subjects are anonymous, or that other records do not describe them",
@@ -44,7 +44,7 @@ def issue(
     stated: Stated | None = None,
     bound: str | None = None,
 ) -> Certificate:
-    """A certificate of the best bound, or of another package's bound that is asked for.
+    """Issue a certificate of the best bound, or of another package's bound that is asked for.
 
     Whether a package is installed changes no certificate that does not ask for its bound.
 
@@ -75,7 +75,7 @@ def issue(
         "not_claimed": list(NOT_CLAIMED),
     }
     body = json.loads(json.dumps(body, allow_nan=False))
-    unsealed = validated(Certificate, body | {"fingerprints": {}})
+    unsealed = validate(Certificate, body | {"fingerprints": {}})
     return unsealed.model_copy(update={"fingerprints": fingerprints(unsealed.body())})
 
 
@@ -83,7 +83,7 @@ def recompute(certificate: Certificate) -> Certificate:
     """The certificate that this one's own history and stated facts support.
 
     Raises:
-        InvalidInput, Refused: they support none.
+        InvalidInput, Refused: they support no certificate.
     """
     assumptions, history = certificate.records_of_history()
     facts = {name: getattr(certificate, name) for name in Stated.model_fields}
@@ -94,7 +94,7 @@ def recompute(certificate: Certificate) -> Certificate:
 
 
 def now() -> str:
-    """This second, in UTC."""
+    """The current time in UTC, to the second."""
     return datetime.now(UTC).strftime(MOMENT)
 
 
@@ -132,7 +132,7 @@ def _claim(
             claim_in_words(judged, stated.forgotten or 0, delta, stated.budget),
         ],
     }
-    return claim | _budgeted(stated.budget, judged, delta, orders)
+    return claim | _budget_figures(stated.budget, judged, delta, orders)
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
@@ -142,13 +142,13 @@ def _phase(phase: Phase) -> dict[str, Any]:
     return record
 
 
-def _budgeted(
+def _budget_figures(
     budget: float | None, judged: Account, delta: float, orders: Sequence[float]
 ) -> dict[str, Any]:
-    """The figures of the budget where there is one: a GDP filter covers that, and no less.
+    """The figures of the budget, if one was fixed at fit: a GDP filter covers that, and no less.
 
     Raises:
-        Refused: the history is beyond it.
+        Refused: the history is beyond the budget.
         InvalidInput: another package's bound was asked for.
     """
     if budget is None:
@@ -175,13 +175,13 @@ def claim_in_words(
     epsilon = (judged.epsilon or 0.0) if budget is None else budget
     sees = "the final model" if judged.observer == "final" else "all models marked as released"
     return (
-        f"Whoever sees {sees} cannot tell, beyond epsilon = {rounded_up(epsilon)} "
+        f"Whoever sees {sees} cannot tell, beyond epsilon = {round_up_text(epsilon)} "
         f"at delta = {delta:g}, whether {forgotten:,} record{plural} forgotten or never used."
     )
 
 
-def rounded_up(value: float) -> str:
-    """Three significant digits, never below the value."""
+def round_up_text(value: float) -> str:
+    """Write a value with three significant digits, never below it."""
     if value == 0:
         return "0"
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)

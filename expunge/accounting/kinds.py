@@ -6,7 +6,7 @@
     exact     trained anew on what remains: retrain
 
 A certificate that names a strategy must have its kind of history, its comparator and its count of
-forgotten records. Strategies of other packages are not known here: their comparator is their word.
+forgotten records. Strategies of other packages are not listed here: they state their comparator.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _learns_with_noise(assumptions: Assumptions, history: History) -> bool:
 
 
 def _is_release(assumptions: Assumptions, history: History) -> bool:
-    """One noisy step of the identity map."""
+    """Whether the history is one noisy step of the identity map."""
     (first, *others) = history.phases
     identity = assumptions.smoothness == 0 and assumptions.strong_convexity == 0
     apart = assumptions.initial_distance > 0
@@ -116,7 +116,7 @@ def forgotten_in(kind: Kind, history: History, records: int) -> int:
     """How many records this history says have been forgotten.
 
     Args:
-        records: That the first model was trained on, public ones included.
+        records: How many records the first model was trained on, public ones included.
     """
     if kind.learns:
         return max(phase.forgotten for phase in history.phases)
@@ -124,10 +124,10 @@ def forgotten_in(kind: Kind, history: History, records: int) -> int:
 
 
 def check_retained(history: History) -> None:
-    """Refuse phases that do not leave the same records: none has joined since the first fit.
+    """Refuse phases that do not leave the same records: no record has joined since the first fit.
 
     Raises:
-        InvalidInput: naming the first phase that leaves others.
+        InvalidInput: a phase leaves other records; the first such phase is named.
     """
     left = history.phases[-1].samples - history.phases[-1].forgotten
     for i, phase in enumerate(history.phases):
@@ -145,7 +145,7 @@ def check_capacity(history: History, *, capacity: int, records: int) -> None:
     records that may still be asked for: forgotten = capacity - (records - samples)  (THEORY 8 b).
 
     Raises:
-        InvalidInput: naming the phase that counts less.
+        InvalidInput: a phase counts less; it is named.
     """
     for i, phase in enumerate(history.phases):
         place = f"history.phases[{i}]"

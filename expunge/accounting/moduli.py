@@ -38,7 +38,7 @@ __all__ = [
     "check_step_sizes",
     "every_step",
     "moduli",
-    "resized",
+    "resize",
     "smooth_parts",
     "split_trailing",
     "total_steps",
@@ -59,6 +59,7 @@ class Contraction:
 
     @classmethod
     def exactly(cls, c: Fraction) -> "Contraction":
+        """The contraction of an exact rational c."""
         gap = float(1 - c)
         if c == 0:
             return cls(0.0, 1.0, -math.inf, decimal(c), decimal(1 - c))
@@ -67,6 +68,7 @@ class Contraction:
 
     @classmethod
     def of(cls, c: float) -> "Contraction":
+        """The contraction of a double c, taken as exact."""
         return cls.exactly(Fraction(c))
 
 
@@ -101,6 +103,7 @@ Part = Run | Cycle
 
 
 def total_steps(part: Part) -> int:
+    """How many steps a part has."""
     if isinstance(part, Run):
         return part.steps
     return part.repeats * sum(run.steps for run in part.runs)
@@ -137,7 +140,7 @@ def moduli(assumptions: Assumptions, history: History) -> list[list[Part]]:
     parted = assumptions.initial_distance > 0  # whether the chains may differ by now
     for stretch in _stretches(history):
         parts: list[Part] = []
-        counted = _counted(stretch)
+        counted = _phases_that_count(stretch)
         for i, phase in enumerate(stretch):
             parted = parted or phase.forgotten > 0
             steps = _phase_parts(assumptions, history, phase, parted=parted)
@@ -148,7 +151,7 @@ def moduli(assumptions: Assumptions, history: History) -> list[list[Part]]:
 
 
 def every_step(assumptions: Assumptions, history: History) -> list[Part]:
-    """The steps of all phases, post-processing included: what happens, not what it costs."""
+    """The steps of all phases, also those that are post-processing and cost nothing."""
     return [
         part
         for phase in history.phases
@@ -156,8 +159,8 @@ def every_step(assumptions: Assumptions, history: History) -> list[Part]:
     ]
 
 
-def _counted(stretch: Sequence[Phase]) -> int:
-    """How many phases there are up to the last one with noise or forgotten records."""
+def _phases_that_count(stretch: Sequence[Phase]) -> int:
+    """The number of phases up to the last one with noise or forgotten records."""
     counts = [_noise_std(phase) > 0 or phase.forgotten > 0 for phase in stretch]
     return max((i + 1 for i, count in enumerate(counts) if count), default=0)
 
@@ -345,7 +348,7 @@ def split_trailing(
         if last < 0:
             # All steps of a phase contract and jitter alike, so epochs need no order.
             repeats = 1 if isinstance(part, Run) else part.repeats
-            trailing = [*(resized(run, run.steps * repeats) for run in runs), *trailing]
+            trailing = [*(resize(run, run.steps * repeats) for run in runs), *trailing]
             continue
         if isinstance(part, Run):
             return [*before, part], trailing
@@ -355,7 +358,7 @@ def split_trailing(
     return [], trailing
 
 
-def resized(run: Run, steps: int) -> Run:
-    """The same step, another number of times."""
+def resize(run: Run, steps: int) -> Run:
+    """The run with another number of the same steps."""
     smooth = None if run.smooth is None else replace(run.smooth, steps=steps)
     return replace(run, steps=steps, smooth=smooth)

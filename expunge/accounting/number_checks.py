@@ -1,4 +1,4 @@
-"""Numbers of a history, checked where they enter; each comes back as a plain Python number.
+"""Checks of the numbers of a history; each returns the value as a plain Python number.
 
 NumPy's scalars are numbers; booleans and texts are not. What lies outside `SMALLEST` to `LARGEST`
 would overflow or vanish in products of a few, and counts above 2^53 would not be exact as floats.
@@ -28,9 +28,9 @@ SMALLEST, LARGEST = 1e-300, 1e100
 
 
 def check_number(name: str, value: object) -> float | int:
-    """A finite number that is not negative; an int stays an int."""
+    """Check that a value is a finite number and not negative; an int stays an int."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise InvalidInput(name, f"must be a number, got {_shown(value)}")
+        raise InvalidInput(name, f"must be a number, got {_show(value)}")
     plain: float | int = int(value) if isinstance(value, Integral) else float(value)
     if isinstance(plain, float) and not math.isfinite(plain):
         raise InvalidInput(name, "must be finite")
@@ -42,6 +42,7 @@ def check_number(name: str, value: object) -> float | int:
 
 
 def check_positive(name: str, value: object) -> float | int:
+    """Check that a value is a finite number above 0."""
     plain = check_number(name, value)
     if plain == 0:
         raise InvalidInput(name, "must be positive")
@@ -49,25 +50,26 @@ def check_positive(name: str, value: object) -> float | int:
 
 
 def check_count(name: str, value: object, least: int = 0) -> int:
-    """A whole number from `least` to 2^53."""
+    """Check that a value is a whole number from `least` to 2^53."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise InvalidInput(name, f"must be a whole number, got {_shown(value)}")
+        raise InvalidInput(name, f"must be a whole number, got {_show(value)}")
     plain = int(value)
     if plain < least:
-        raise InvalidInput(name, f"must be at least {least}, got {_shown(plain)}")
+        raise InvalidInput(name, f"must be at least {least}, got {_show(plain)}")
     if plain > MOST_STEPS:
-        raise InvalidInput(name, f"must be at most 2**53, got {_shown(plain)}")
+        raise InvalidInput(name, f"must be at most 2**53, got {_show(plain)}")
     return plain
 
 
 def check_flag(name: str, value: object) -> bool:
+    """Check that a value is true or false."""
     if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(name, f"must be true or false, got {_shown(value)}")
+        raise InvalidInput(name, f"must be true or false, got {_show(value)}")
     return bool(value)
 
 
-def _shown(value: Any) -> str:
-    """The value in one short line."""
+def _show(value: Any) -> str:
+    """Show the value in one short line."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # an integer of too many digits to be written

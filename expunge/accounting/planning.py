@@ -50,6 +50,7 @@ class Figures:
     refused: str | None = None
 
     def document(self) -> dict[str, object]:
+        """The figures as `expunge plan` prints them."""
         if self.refused is not None:
             return {"refused": self.refused}
         document = asdict(self)
@@ -61,6 +62,8 @@ class Figures:
 
 @dataclass(frozen=True)
 class Plan:
+    """What a deletion costs by every bound and every strategy, as `expunge plan` prints it."""
+
     figures: Figures
     bounds: dict[str, Figures]
     strategies: list[Price]
@@ -69,6 +72,7 @@ class Plan:
     target: EpsilonDelta
 
     def document(self) -> dict[str, object]:
+        """The plan as `expunge plan` prints it."""
         return {
             **self.figures.document(),
             "strategies": [asdict(price) for price in self.strategies],
@@ -91,7 +95,7 @@ def plan(
     unlearn_steps: int | None = None,
     sigma: float | None = None,
 ) -> Plan:
-    """Price a deletion.
+    """Price a deletion by every bound and every strategy.
 
     With `unlearn_steps` sigma is solved for, with `sigma` the steps; with neither, the
     smallest sigma that needs fewer steps than retraining (K = T - 1).
@@ -106,15 +110,15 @@ def plan(
     return Plan(
         figures=figures,
         bounds=bounds,
-        strategies=_priced_strategies(setting, target, figures),
+        strategies=_price_strategies(setting, target, figures),
         frontier=_frontier(setting, target),
         setting=setting,
         target=target,
     )
 
 
-def _priced_strategies(setting: Setting, target: EpsilonDelta, figures: Figures) -> list[Price]:
-    """Every strategy beside retraining by T steps."""
+def _price_strategies(setting: Setting, target: EpsilonDelta, figures: Figures) -> list[Price]:
+    """The price of every strategy, beside retraining by T steps."""
     steps, observer = figures.unlearn_steps, setting.observer
     langevin = langevin_price(
         setting,
@@ -140,16 +144,16 @@ def _figures(
 ) -> Figures:
     try:
         if sigma is not None:
-            return _with_sigma(setting, target, sigma, bound)
+            return _figures_for_sigma(setting, target, sigma, bound)
         steps = setting.learn_steps - 1 if unlearn_steps is None else unlearn_steps
-        return _with_steps(setting, target, steps, bound)
+        return _figures_for_steps(setting, target, steps, bound)
     except Refused as refusal:
         return Figures(refused=str(refusal))
     except ArithmeticError:
         return Figures(refused="the bound leaves the range of floating point")
 
 
-def _with_steps(setting: Setting, target: EpsilonDelta, steps: int, bound: str) -> Figures:
+def _figures_for_steps(setting: Setting, target: EpsilonDelta, steps: int, bound: str) -> Figures:
     if setting.observer == "all":
         setting, steps = _before_unlearning(setting), 0
     sigma = smallest_sigma(setting, target, unlearn_steps=steps, bound=bound)
@@ -164,15 +168,15 @@ def _with_steps(setting: Setting, target: EpsilonDelta, steps: int, bound: str) 
     )
 
 
-def _with_sigma(setting: Setting, target: EpsilonDelta, sigma: float, bound: str) -> Figures:
+def _figures_for_sigma(setting: Setting, target: EpsilonDelta, sigma: float, bound: str) -> Figures:
     if setting.observer == "all":
-        return _released_with_sigma(_before_unlearning(setting), target, sigma, bound)
+        return _figures_of_learned_model(_before_unlearning(setting), target, sigma, bound)
     steps = epsilon = public = None
     try:
         steps = smallest_unlearn_steps(setting, target, sigma=sigma, bound=bound)
         epsilon = achieved(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound)
     except Refused:
-        achieved(setting, target, sigma=sigma, unlearn_steps=1, bound=bound)  # refuses with why
+        achieved(setting, target, sigma=sigma, unlearn_steps=1, bound=bound)  # refuses and says why
     last = setting.learn_steps - 1
     try:
         public = smallest_public(setting, target, sigma=sigma, unlearn_steps=last, bound=bound)
@@ -182,7 +186,7 @@ def _with_sigma(setting: Setting, target: EpsilonDelta, sigma: float, bound: str
     return Figures(sigma, steps, epsilon, public, "unlearn" if faster else "retrain")
 
 
-def _released_with_sigma(
+def _figures_of_learned_model(
     setting: Setting, target: EpsilonDelta, sigma: float, bound: str
 ) -> Figures:
     epsilon = achieved(setting, target, sigma=sigma, unlearn_steps=0, bound=bound)

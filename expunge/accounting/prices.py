@@ -71,9 +71,9 @@ class Price:
 
 
 def list_prices(rows: Iterable[Price]) -> list[Price]:
-    """The rows with costs as shares of `retrain`'s, which is among them.
+    """List prices with costs as shares of what `retrain`, one of the rows, costs.
 
-    What can be taken comes first, the cheapest on top.
+    Strategies that can be taken come first, the cheapest on top.
     """
     rows = list(rows)
     (retraining,) = (row.steps for row in rows if row.name == "retrain")
@@ -87,7 +87,7 @@ def list_prices(rows: Iterable[Price]) -> list[Price]:
 
 
 def retrain_price(passes: float, observer: Observer) -> Price:
-    """The price of training anew: exact, and of no use against whoever holds the old model."""
+    """The price of training anew: exact, and no protection against whoever holds the old model."""
     exposed = exposed_to(observer)
     return Price(
         name="retrain",
@@ -116,11 +116,12 @@ def langevin_price(
     """The price of further noisy steps.
 
     Args:
-        sigma, unlearn_steps, epsilon, met: What was planned, and whether it meets the target.
+        sigma, unlearn_steps, epsilon: What was planned.
+        met: Whether the plan meets the target.
     """
     noise = None
     if sigma is not None:
-        noise = _left_noise(setting, setting.history(sigma, unlearn_steps or 0))
+        noise = _remaining_noise(setting, setting.history(sigma, unlearn_steps or 0))
     can = met and unlearn_steps is not None
     return Price(
         name="langevin",
@@ -134,7 +135,7 @@ def langevin_price(
 
 
 def noise_first_price(setting: Setting, target: EpsilonDelta, *, unlearn_steps: int) -> Price:
-    """The price with all noise in the first of the unlearning steps, of which there is one."""
+    """The price with all noise in the first unlearning step; at least one step is taken."""
     steps, excluded = max(1, unlearn_steps), exposed_to(setting.observer)
     epsilon = sigma = noise = None
     if excluded is None:
@@ -144,7 +145,7 @@ def noise_first_price(setting: Setting, target: EpsilonDelta, *, unlearn_steps: 
             needed = unit.mu / gdp_for_epsilon(target.level, target.delta) * (1 + 1e-11)
             history = _noise_first_history(setting, needed, steps)
             epsilon = shift_bound(setting.assumptions, history).epsilon(target.delta)
-            sigma, noise = needed, _left_noise(setting, history)
+            sigma, noise = needed, _remaining_noise(setting, history)
         except (Refused, InvalidInput) as error:
             excluded = str(error)
     return Price(
@@ -164,7 +165,7 @@ def residual_price(
     """The price of a warm-started solve and one draw.
 
     Args:
-        release_noise_std: Of that draw; None where the objective is not strongly convex.
+        release_noise_std: The noise of that draw; None if the objective is not strongly convex.
     """
     excluded = exposed_to(observer)
     if release_noise_std is None:
@@ -205,8 +206,8 @@ def _noise_first_history(setting: Setting, sigma: float, steps: int) -> History:
     return History(tuple(phases), setting.normaliser)
 
 
-def _left_noise(setting: Setting, history: History) -> float | None:
-    """Noise std left after the last step in a direction that contracts by c."""
+def _remaining_noise(setting: Setting, history: History) -> float | None:
+    """The noise std that remains after the last step in a direction that contracts by c."""
     variance = 0.0
     for part in every_step(setting.assumptions, history):
         assert isinstance(part, Run)

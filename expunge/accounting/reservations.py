@@ -66,7 +66,7 @@ def reservations_of(
 
 
 def sentence(reservation: Reservation, judged: Account) -> str:
-    """The reservation as a reader meets it."""
+    """The sentence that a certificate states for a reservation."""
     if reservation == "assumed constants":
         names = ", ".join(judged.assumed)
         return f"This certificate rests on constants that were declared, not enforced: {names}."

@@ -15,7 +15,7 @@ MOST = 2**50
 def first_where(holds: Callable[[int], bool], most: int) -> int:
     """Smallest n in 0..most at which a monotone condition holds, else `most`.
 
-    Doubling strides before bisection: where n is small, nothing far above it is looked at.
+    Strides double before the bisection, so that a small n is found without trying large ones.
     """
     low, stride = 0, 1
     while low + stride <= most and not holds(low + stride - 1):

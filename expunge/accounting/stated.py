@@ -104,7 +104,7 @@ class Stated(FrozenRecord):
 
 
 def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stated:
-    """The facts with their defaults filled in, held against the history.
+    """Fill in what the history shows, and check the stated facts against it.
 
     Raises:
         InvalidInput: they contradict it, or each other.
@@ -130,7 +130,7 @@ def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stat
 
 
 def _earlier_releases(stated: Stated, history: History) -> EarlierReleases:
-    """What the history knows of models handed out before, unless less is stated."""
+    """Whether the history covers models handed out before, unless less is stated."""
     known: EarlierReleases = "covered" if history.released_early else "none known"
     releases = stated.earlier_releases or known
     if releases not in ("not covered", known):
@@ -173,7 +173,7 @@ def _check_chain(stated: Stated) -> None:
     """Refuse facts about the model's file and the certificate's place that contradict each other.
 
     Raises:
-        InvalidInput: naming the fact.
+        InvalidInput: two facts contradict each other; one is named.
     """
     if stated.model_sha256 is not None and "model" in stated.commitments:
         raise InvalidInput(
@@ -195,7 +195,7 @@ def _check_fit(stated: Stated) -> None:
     """Refuse a certificate of a fit that leaves out what every fit knows.
 
     Raises:
-        InvalidInput: naming what is missing.
+        InvalidInput: a fact is missing; it is named.
     """
     if stated.model_sha256 is None and "model" not in stated.commitments:
         raise InvalidInput("model_sha256", "is missing: a fit's certificate names its model's file")

@@ -41,6 +41,7 @@ class EpsilonDelta:
         object.__setattr__(self, "delta", float(self.delta))
 
     def value(self, guarantee: Guarantee) -> float:
+        """The epsilon of a guarantee at this delta."""
         return guarantee.epsilon(self.delta)
 
 
@@ -57,6 +58,7 @@ class RenyiWithin:
             raise InvalidInput("order", "must be finite and above 1")
 
     def value(self, guarantee: Guarantee) -> float:
+        """The Rényi divergence of a guarantee at this order."""
         divergence = guarantee.renyi(self.order)
         if divergence is None:
             raise Refused("this bound has no Rényi divergence")

@@ -23,8 +23,8 @@ def trade_offs(
 ) -> dict[str, object]:
     """For each amount of public data: sigma over the forget fraction, and the price of epsilon.
 
-    That price is the unlearning steps at the given sigma; against observer `all`, whom no
-    step impresses, it is sigma. None marks what cannot be had.
+    That price is the unlearning steps at the given sigma; against observer `all`, for whom
+    further steps change nothing, it is sigma. None stands where no value meets the target.
     """
     fractions = [i / 20 for i in range(1, 21)]
     epsilons = [0.1 * 10 ** (i / 8) for i in range(17)]

@@ -11,26 +11,26 @@ from typing import Any
 from expunge.accounting.canonical import Difference, altered_fields, leaves
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.certificate_v1 import CertificateV1
-from expunge.accounting.document import parse_json, validated
+from expunge.accounting.document import parse_json, validate
 from expunge.accounting.issue import recompute
 from expunge.errors import InvalidInput, MissingPackage, Refused
 
 __all__ = ["AnyCertificate", "Difference", "differences", "file_differences", "read_certificate"]
 
 AnyCertificate = Certificate | CertificateV1
-LAST_DIGITS = 1e-12  # another machine's
+LAST_DIGITS = 1e-12  # relative difference that another machine's arithmetic may make
 ALLOWANCE = 1e-9  # what the accountant's own allowance for rounding may have changed since schema 1
 
 
 def read_certificate(text: str) -> AnyCertificate:
-    """A certificate of any schema version.
+    """Read a certificate of any schema version.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: the text is not a certificate.
     """
     document = parse_json(text)
     old = isinstance(document, dict) and document.get("schema_version") == "1"
-    return validated(CertificateV1 if old else Certificate, document)
+    return validate(CertificateV1 if old else Certificate, document)
 
 
 def differences(certificate: AnyCertificate) -> list[Difference]:
@@ -42,7 +42,7 @@ def differences(certificate: AnyCertificate) -> list[Difference]:
     body = certificate.body()
     problems = dict(altered_fields(body, certificate.fingerprints, certificate.write))
     try:
-        supported = _supported(certificate)
+        supported = _supported_body(certificate)
     except (InvalidInput, Refused) as error:
         if isinstance(error, MissingPackage) and not problems:
             raise
@@ -61,7 +61,10 @@ def differences(certificate: AnyCertificate) -> list[Difference]:
 
 
 def file_differences(certificate: AnyCertificate, sha256: str) -> list[Difference]:
-    """None if the model's file has this hash; a commitment is the hash of a file with a salt."""
+    """What the certificate says against a model's file with this hash; nothing if it names it.
+
+    A commitment is the hash of a file with a salt.
+    """
     committed = certificate.commitments.get("model")
     stated = certificate.model_sha256 or committed
     field = "commitments" if stated is not None and stated == committed else "model_sha256"
@@ -71,15 +74,15 @@ def file_differences(certificate: AnyCertificate, sha256: str) -> list[Differenc
     return [Difference(field, missing if stated is None else "is that of another model's file")]
 
 
-def _supported(certificate: AnyCertificate) -> dict[str, Any]:
+def _supported_body(certificate: AnyCertificate) -> dict[str, Any]:
     """The body that this certificate's own history and stated facts support.
 
     Raises:
-        InvalidInput, Refused: they support none.
+        InvalidInput, Refused: they support no certificate.
     """
     if isinstance(certificate, Certificate):
         return recompute(certificate).body()
-    return certificate.supported()
+    return certificate.supported_body()
 
 
 def _culprit(error: InvalidInput | Refused, body: dict[str, Any]) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from expunge.audit.lower_bound import (
     models_needed,
 )
 from expunge.audit.verdict import Controls, judge
-from expunge.divergence.lower_estimates import along
+from expunge.divergence.lower_estimates import estimate_along
 
 __all__ = ["Control", "Laws", "sandwich"]
 
@@ -77,7 +77,7 @@ def sandwich(laws: Laws, *, delta: float) -> dict[str, Any]:
         "delta": delta,
         "lower_bound": asdict(attack),
         "decision": _decision(attack),
-        "estimate": asdict(along(unlearned, retrained, laws.direction, order=2.0)),
+        "estimate": asdict(estimate_along(unlearned, retrained, laws.direction, order=2.0)),
         "certified": {"epsilon": laws.epsilon, "mu": laws.mu, "renyi_2": laws.mu**2},
         "contradicted": verdict.contradicted,
         "conclusive": verdict.conclusive,

@@ -4,10 +4,10 @@
     D_a = (a/2) Delta^2
 
 in the metric S^-1: unbiased for the shift between the means, with a jackknife interval. Each law
-alone is as before; only their joint law is ours to choose, because we own both trainers. S cannot
-be had from a few dozen models: give the covariance that the noise produces (`linear_noise`), or a
-number where it is isotropic. Where the pairs' differences vary as much as the models do, as in
-non-convex networks, nothing is gained, and `coupled` says so.
+alone is as before; only their joint law is ours to choose, because we own both trainers. A few
+dozen models do not determine S: give the covariance that the noise produces (`linear_noise`), or a
+number if it is isotropic. If the pairs' differences vary as much as the models do, as in
+non-convex networks, coupling gains nothing, and `coupled` says so.
 """
 
 from collections.abc import Callable
@@ -31,14 +31,14 @@ def coupled(
     order: float = 2.0,
     level: float = 0.95,
 ) -> Estimate:
-    """D_order from pairs: row i of both shares start and noise.
+    """Estimate D_order from coupled pairs: row i of both sides shares its start and noise.
 
     Args:
         precision: v -> S^-1 v for the laws' covariance S, of one vector (d,) and of stacked ones
             (N, d), or a number for S^-1 = that times I.
 
     Raises:
-        ValueError: samples that are not pairs.
+        ValueError: the samples are not pairs.
     """
     first, second = as_samples(of), as_samples(against)
     if first.shape != second.shape:

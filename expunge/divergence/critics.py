@@ -54,12 +54,13 @@ class Critics:
 
     @property
     def parameters(self) -> list[Tensor]:
+        """The tensors that are trained."""
         return [self.first, self.bias, self.last, self.shift]
 
     def __call__(self, samples: Tensor) -> Tensor:
-        """(restarts, N) values of g."""
+        """Values of g at the samples: (restarts, N)."""
         norm, _, _ = _singular(self.first, self.direction)
-        first = _normalised(self.first, norm, samples.dtype)
+        first = _normalise(self.first, norm, samples.dtype)
         blocks = [
             _hidden(block @ first, self.bias, self.last)[1] + self.shift
             for block in samples.split(8192)
@@ -69,7 +70,7 @@ class Critics:
     def train(
         self, of: Tensor, against: Tensor, *, order: float, generator: torch.Generator
     ) -> None:
-        """Adam on batches of both sides: windows of a shuffled copy, shuffled again at times."""
+        """Train by Adam on batches of both sides, windows of a copy that is reshuffled at times."""
         settings, cuda = self.settings, of.is_cuda
         adam = torch.optim.Adam(
             self.parameters, lr=settings.learning_rate, fused=True, capturable=cuda
@@ -92,14 +93,14 @@ class Critics:
 
         shuffle()
         steps = [partial(step, window) for window in windows]
-        repeats = [_graphed(one) for one in steps] if cuda else steps
+        repeats = [_capture_graph(each) for each in steps] if cuda else steps
         for number in range(settings.steps):
             if number and number % (SHUFFLED_AFTER * len(windows)) == 0:
                 shuffle()
             repeats[number % len(windows)]()
 
     def gradients(self, samples: Tensor, order: float) -> list[Tensor]:
-        """Of minus the sum of all readings, by parameter; the first half of the samples are `of`.
+        """Gradients of minus the sum of all readings; the first half of the samples are `of`.
 
         W = w/|w| in both layers, |w| the largest singular value, and the first layer's gradient is
         (d/dW - <d/dW, W> u v')/|w|, as torch's spectral_norm has it. Turns `direction` by one power
@@ -107,8 +108,8 @@ class Critics:
         """
         right = self.direction.clone()
         norm, left, turned = _fast(_singular, samples)(self.first, right)
-        self.direction.copy_(turned)  # in place: a CUDA graph comes back to it
-        products = samples @ _fast(_normalised, samples)(self.first, norm, samples.dtype)
+        self.direction.copy_(turned)  # in place: a CUDA graph reads it again
+        products = samples @ _fast(_normalise, samples)(self.first, norm, samples.dtype)
         hidden, output = _fast(_hidden, samples)(products, self.bias, self.last)
         of_output = _fast(_of_output, samples)(output, self.shift, order)  # (N, restarts)
         of_products = _fast(_of_products, samples)(hidden, of_output, self.last).flatten(1)
@@ -133,7 +134,7 @@ def _singular(first: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]
     return image.norm(dim=0), normalize(image, dim=0), turned
 
 
-def _normalised(first: Tensor, norm: Tensor, dtype: torch.dtype) -> Tensor:
+def _normalise(first: Tensor, norm: Tensor, dtype: torch.dtype) -> Tensor:
     return (first / norm[:, None]).to(dtype).flatten(1)
 
 
@@ -144,7 +145,7 @@ def _hidden(products: Tensor, bias: Tensor, last: Tensor) -> tuple[Tensor, Tenso
 
 
 def _of_output(output: Tensor, shift: Tensor, order: float) -> Tensor:
-    """Gradient of minus the sum of all readings."""
+    """The gradient of minus the sum of all readings with respect to the outputs."""
 
     def loss(output: Tensor) -> Tensor:
         of, against = polysoftplus(output + shift).T.chunk(2, dim=-1)
@@ -161,7 +162,7 @@ def _of_products(hidden: Tensor, of_output: Tensor, last: Tensor) -> Tensor:
 def _of_first(
     of_normalised: Tensor, along: Tensor, norm: Tensor, left: Tensor, right: Tensor
 ) -> Tensor:
-    """(d/dW - <d/dW, W> u v')/|w| of each restart.
+    """The first layer's gradient (d/dW - <d/dW, W> u v')/|w| of each restart.
 
     Args:
         along: <d/dW, W>.
@@ -171,7 +172,7 @@ def _of_first(
 
 
 def _of_last(of_normalised: Tensor, last: Tensor) -> Tensor:
-    """One output: the singular value is the norm."""
+    """The last layer's gradient; with one output its singular value is its norm."""
     norm = last.norm(dim=1, keepdim=True)
     unit = last / norm
     return (of_normalised - (of_normalised * unit).sum(1, keepdim=True) * unit) / norm
@@ -185,23 +186,23 @@ def _sums(rows: Tensor) -> Tensor:
 
 
 def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:
-    """torch's own initial law of a layer."""
+    """Draw from torch's own initial law of a layer."""
     drawn = torch.rand(shape, device=generator.device, generator=generator)
     return (2 * drawn - 1) * fan_in**-0.5
 
 
 def _fast(function: Callable[..., Any], samples: Tensor) -> Callable[..., Any]:
     """The function, compiled on CUDA where Triton is installed."""
-    return _compiled(function) if samples.is_cuda and find_spec("triton") else function
+    return _compile(function) if samples.is_cuda and find_spec("triton") else function
 
 
 @cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return torch.compile(function, dynamic=False)  # a kernel for each width, none for all
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(function, dynamic=False)  # a kernel for each width
 
 
-def _graphed(step: Callable[[], None]) -> Callable[[], None]:
-    """The step as one CUDA graph: a launch instead of sixty. Three steps are spent on warming."""
+def _capture_graph(step: Callable[[], None]) -> Callable[[], None]:
+    """Capture the step as one CUDA graph: one launch instead of sixty. Three steps warm it up."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

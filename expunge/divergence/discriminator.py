@@ -28,14 +28,14 @@ WARNING = (
 
 @dataclass(frozen=True)
 class Readings:
-    """D_a, each restart: on the samples it was trained on, and on the others."""
+    """D_a as each restart reads it: on the samples it was trained on, and on the others."""
 
     trained: tuple[float, ...]
     held_out: tuple[float, ...]
 
     @property
     def value(self) -> float:
-        """The held-out mean, which is what the method can say."""
+        """The mean over held-out samples, the only reading that the method supports."""
         return sum(self.held_out) / len(self.held_out)
 
 
@@ -47,7 +47,7 @@ def discriminator_readings(
     settings: Discriminator | None = None,
     seed: int = 0,
 ) -> Readings:
-    """Train on three quarters of the samples, read on both parts; warns always."""
+    """Train on three quarters of the samples and read on both parts; always warns."""
     warnings.warn(WARNING, stacklevel=2)
     settings = settings or Discriminator()
     first, second = as_samples(of).float(), as_samples(against).float()

@@ -1,4 +1,4 @@
-"""What an estimate is: a number, an interval, and in words which kind of number."""
+"""The record of an estimate: a number, its interval, and in words which kind of number it is."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,11 +10,11 @@ Kind = Literal["unbiased estimate", "lower estimate", "upper estimate", "predict
 
 @dataclass(frozen=True)
 class Estimate:
-    """D_order(of || against).
+    """An estimate of D_order(of || against), and how it was made.
 
     Args:
         value: May be negative: then the samples are consistent with 0. Never clipped.
-        interval: At confidence `level`; None where the method has none.
+        interval: At confidence `level`; None if the method gives none.
         model: What the laws are taken to be; an estimate is only as good as that.
         notes: What the samples say against the model, and what the value leaves out.
     """

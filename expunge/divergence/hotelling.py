@@ -55,7 +55,7 @@ def moments(of: Tensor, against: Tensor) -> Moments:
     return Moments(float(shift @ direction), direction, (first, second), dimension)
 
 
-def hotelling(found: Moments, *, order: float, level: float = 0.95) -> Estimate:
+def hotelling(summary: Moments, *, order: float, level: float = 0.95) -> Estimate:
     """Estimate D_a of two Gaussians that share a covariance, without bias, from their moments.
 
     Raises:
@@ -65,16 +65,16 @@ def hotelling(found: Moments, *, order: float, level: float = 0.95) -> Estimate:
         raise ValueError(f"order: {order} must be positive")
     if not 0 < level < 1:
         raise ValueError(f"level: {level} must be in (0, 1)")
-    (first, second), d = found.counts, found.dimension
+    (first, second), d = summary.counts, summary.dimension
     if first + second < LEAST_RATIO * d + 10:
         raise ValueError(
             f"{first} + {second} samples in {d} dimensions: hotelling needs at least "
             f"{LEAST_RATIO * d + 10}; project them, or use coupled pairs"
         )
     n = first + second - 2
-    value = (n - d - 1) / n * found.statistic - d * (1 / first + 1 / second)
+    value = (n - d - 1) / n * summary.statistic - d * (1 / first + 1 / second)
     pair = first * second / (first + second)
-    ratio = (n - d + 1) / (n * d) * pair * found.statistic
+    ratio = (n - d + 1) / (n * d) * pair * summary.statistic
     low, high = _noncentralities(ratio, d, n - d + 1, level)
     scale = order / 2
     return Estimate(
@@ -96,7 +96,7 @@ def _noncentralities(ratio: float, d: int, rest: int, level: float) -> tuple[flo
     """
 
     def below(noncentrality: float) -> float:
-        """How probable a smaller ratio is."""
+        """The probability of a smaller ratio."""
         if d < NORMAL_FROM:
             return float(stats.ncf.cdf(ratio, d, rest, noncentrality))
         mean, std = _moments_of_f(d, rest, noncentrality)
@@ -131,7 +131,7 @@ def _moments_of_f(d: int, rest: int, noncentrality: float) -> tuple[float, float
 
 
 def _add_lower(pooled: Tensor, centred: Tensor) -> None:
-    """pooled += centred' centred, but for blocks above the diagonal: 9/16 of the work."""
+    """Add centred' centred to pooled, without blocks above the diagonal: 9/16 of the work."""
     width = -(-len(pooled) // 8)
     for start in range(0, len(pooled), width):
         columns = slice(start, start + width)
@@ -139,22 +139,22 @@ def _add_lower(pooled: Tensor, centred: Tensor) -> None:
 
 
 def _rows(samples: Tensor) -> int:
-    """Rows at a time, so that sums in the samples' precision stay short: 64 MiB, on CUDA 512."""
+    """How many rows to sum at a time in the samples' precision: 64 MiB of them, on CUDA 512."""
     return max(1, 2 ** (27 if samples.is_cuda else 24) // samples.shape[1])
 
 
 def as_samples(samples: object) -> Tensor:
-    """(N, d) float tensor of arrays, tensors and stacked heads.
+    """Turn arrays, tensors or stacked heads into a float tensor (N, d).
 
     Raises:
         ValueError: fewer than four samples, or values that are not finite.
     """
-    found = samples if isinstance(samples, Tensor) else torch.as_tensor(np.asarray(samples))
-    if not found.is_floating_point():
-        found = found.double()
-    found = found.reshape(len(found), -1)
-    if len(found) < 4:
-        raise ValueError(f"samples: {len(found)} are too few")
-    if not bool(torch.isfinite(found).all()):
+    rows = samples if isinstance(samples, Tensor) else torch.as_tensor(np.asarray(samples))
+    if not rows.is_floating_point():
+        rows = rows.double()
+    rows = rows.reshape(len(rows), -1)
+    if len(rows) < 4:
+        raise ValueError(f"samples: {len(rows)} are too few")
+    if not bool(torch.isfinite(rows).all()):
         raise ValueError("samples: not all are finite")
-    return found
+    return rows

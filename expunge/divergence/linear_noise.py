@@ -44,18 +44,21 @@ class Law:
     initial_variance: float = 0.0
 
     def covariance(self, vector: Tensor) -> Tensor:
-        """S v of stacked vectors (..., d)."""
+        """The covariance times stacked vectors (..., d): S v."""
         back = [vector]
         for hessian in reversed(self.hessians):
             back.append(back[-1] - self.step_size * hessian(back[-1]))
         back.reverse()  # back[t] = A_t ... A_{T-1} v
-        found = self.initial_variance * back[0]
+        product = self.initial_variance * back[0]
         for place, hessian in enumerate(self.hessians):
-            found = found - self.step_size * hessian(found) + self.noise_std**2 * back[place + 1]
-        return found
+            drift = self.step_size * hessian(product)
+            product = product - drift + self.noise_std**2 * back[place + 1]
+        return product
 
 
 class CovariancePart(NamedTuple):
+    """The part of a divergence that comes from different covariances."""
+
     value: float
     error: float  # standard error over the probes
 
@@ -70,7 +73,7 @@ def mixed(of: Law, against: Law, order: float) -> Product:
 
 
 def predict(*, of: Law, against: Law, order: float = 2.0, level: float = 0.95) -> Estimate:
-    """D_order(of || against), mean and covariance parts apart in the notes.
+    """Predict D_order(of || against); the notes state mean and covariance parts separately.
 
     Raises:
         ValueError: the laws have no noise.
@@ -96,9 +99,9 @@ def predict(*, of: Law, against: Law, order: float = 2.0, level: float = 0.95) -
 
 
 def covariance_part(*, of: Law, against: Law, order: float = 2.0) -> CovariancePart:
-    """(order/4) tr(E^2) by random probes: the leading term where the covariances are close.
+    """Estimate (order/4) tr(E^2) by random probes: the leading term for close covariances.
 
-    That is when this prediction is meant.
+    The prediction is meant for laws with close covariances.
     """
     _check(of, against)
     generator = torch.Generator().manual_seed(0)
@@ -115,27 +118,27 @@ def covariance_part(*, of: Law, against: Law, order: float = 2.0) -> CovarianceP
 
 
 def solve(product: Product, right: Tensor, residual: float = CLOSE) -> Tensor:
-    """x with product(x) = right, for stacked vectors (..., d), by conjugate gradients.
+    """Solve product(x) = right for stacked vectors (..., d), by conjugate gradients.
 
     Args:
-        residual: At which each vector stops, as a share of its right side.
+        residual: The residual at which each vector stops, as a share of its right side.
 
     Raises:
         ValueError: the product is not that of a positive definite matrix, or it takes too long.
     """
-    found, left = torch.zeros_like(right), right.clone()
+    solution, left = torch.zeros_like(right), right.clone()
     towards, size = left, left.square().sum(-1, keepdim=True)
     enough = residual**2 * size
     for _ in range(MOST_STEPS):
         active = size > enough
         if not bool(active.any()):
-            return found
+            return solution
         image = product(towards)
         curvature = (towards * image).sum(-1, keepdim=True)
         if bool((curvature[active] <= 0).any()):
             break
         length = torch.where(active, size / curvature.clamp_min(1e-300), 0.0)
-        found, left = found + length * towards, left - length * image
+        solution, left = solution + length * towards, left - length * image
         new = left.square().sum(-1, keepdim=True)
         share = torch.where(active, new / size.clamp_min(1e-300), 0.0)
         towards, size = left + share * towards, torch.where(active, new, size)
@@ -143,7 +146,7 @@ def solve(product: Product, right: Tensor, residual: float = CLOSE) -> Tensor:
 
 
 def _probes(dimension: int) -> int:
-    """Random vectors behind a trace: each averages over the dimensions, so many need few."""
+    """How many random vectors estimate a trace; many dimensions need few of them."""
     return max(4, min(32, 4096 // dimension))
 
 

@@ -2,7 +2,7 @@
 
     f(x) = log p_priv(x)/p_pub(x) = logit of a classifier's P(private | x) - log(n_priv/n_pub)
 
-always at rows that had no part in fitting it (folds). With P private and Q public,
+always at rows that were not used to fit it (folds). With P private and Q public,
 
     KL   >= E_P f - log E_Q e^f                                            (Donsker-Varadhan)
     D_2  >= 2 log E_P e^f - log E_Q e^(2f)                                 (THEORY E17's family)
@@ -48,8 +48,8 @@ class DensityRatio:
     """log p_priv/p_pub at held-out rows.
 
     Args:
-        private, public: At the rows of each side.
-        accuracy: Of telling the sides apart, each side counting half.
+        private, public: The log ratios at the rows of each side.
+        accuracy: How often the classifier is right about the side, each side counting half.
     """
 
     private: np.ndarray
@@ -71,7 +71,7 @@ class DensityRatio:
     def d_infinity(self, share: float = 0.99) -> Estimate:
         """The quantile of f under P, at its upper limit: `share` of private mass lies below it.
 
-        Infinite where it is beyond what the rows can tell, or where no limit can be had from them.
+        Infinite if it is beyond what the rows can tell, or if they are too few for a limit.
         """
         ordered = np.sort(self.private)
         # The smallest order statistic that is above the quantile with this confidence.
@@ -98,7 +98,7 @@ class DensityRatio:
         )
 
     def _estimate(self, statistic: Statistic, order: float, method: str) -> Estimate:
-        """Interval by resampling the rows of each side; the classifiers stay."""
+        """Estimate with an interval by resampling the rows of each side, without refitting."""
         most = math.log(len(self.public)) / order
         private, public = np.minimum(self.private, most), np.minimum(self.public, most)
         beyond, notes = float((self.private > most).mean()), ()

@@ -21,37 +21,39 @@ UNLIKELY = 1e-4  # of either check under the model
 
 
 def objections(of: Tensor, against: Tensor, direction: Tensor) -> tuple[str, ...]:
-    """What speaks against the model, in sentences; none where nothing does."""
-    found = []
+    """What the samples say against the model, in sentences; empty if they say nothing."""
+    sentences = []
     projected = [(samples.double() @ direction).cpu().numpy() for samples in (of, against)]
-    found += _along(*projected)
+    sentences += _along(*projected)
     if of.shape[1] <= DIMENSIONS:
-        found += _everywhere(of.double().cpu(), against.double().cpu())
-    return tuple(found)
+        sentences += _everywhere(of.double().cpu(), against.double().cpu())
+    return tuple(sentences)
 
 
 def _along(first: np.ndarray, second: np.ndarray) -> list[str]:
-    found = []
+    sentences = []
     ratio = float(first.var(ddof=1) / second.var(ddof=1))
     freedom = len(first) - 1, len(second) - 1
     tail = min(stats.f.sf(ratio, *freedom), stats.f.cdf(ratio, *freedom))
     if 2 * tail < UNLIKELY:  # either may be the larger
-        found.append(
+        sentences.append(
             f"variances along the direction of the shift differ by {ratio:.3g}: the covariance "
             "part is not in the value"
         )
     for name, values in (("of", first), ("against", second)):
         excess = float(stats.kurtosis(values))
         if abs(excess) > stats.norm.isf(UNLIKELY / 2) * math.sqrt(24 / len(values)):
-            found.append(f"`{name}` is not Gaussian along the shift (excess kurtosis {excess:.2g})")
-    return found
+            sentences.append(
+                f"`{name}` is not Gaussian along the shift (excess kurtosis {excess:.2g})"
+            )
+    return sentences
 
 
 def _everywhere(first: Tensor, second: Tensor) -> list[str]:
-    found, d = [], first.shape[1]
+    sentences, d = [], first.shape[1]
     counts = [len(first) - 1, len(second) - 1]
     if min(counts) < 2 * d + 10:
-        return found
+        return sentences
     covariances = [torch.atleast_2d(torch.cov(samples.T)) for samples in (first, second)]
     pooled = (counts[0] * covariances[0] + counts[1] * covariances[1]) / sum(counts)
     log_dets = [float(torch.logdet(c)) for c in covariances]
@@ -62,10 +64,10 @@ def _everywhere(first: Tensor, second: Tensor) -> list[str]:
     correction = 1 - share * (1 / counts[0] + 1 / counts[1] - 1 / sum(counts))
     heavy = _heavy(first, covariances[0]) + _heavy(second, covariances[1])
     if heavy:  # Box's test reads heavy tails as unequal covariances
-        found.append("samples have heavier or lighter tails than Gaussians (Mardia's kurtosis)")
+        sentences.append("samples have heavier or lighter tails than Gaussians (Mardia's kurtosis)")
     elif stats.chi2.sf(heard * correction, d * (d + 1) / 2) < UNLIKELY:
-        found.append("covariances differ (Box's M): the covariance part is not in the value")
-    return found
+        sentences.append("covariances differ (Box's M): the covariance part is not in the value")
+    return sentences
 
 
 def _heavy(samples: Tensor, covariance: Tensor) -> int:

@@ -4,7 +4,7 @@
     B = Gamma(k)^2 / (Gamma(k-a+1) Gamma(k+a-1)),   k > |a - 1|
 
 rho_i: from a point of `of` to its k-th neighbour there, nu_i: to the k-th of `against`
-(Póczos and Schneider 2011, AISTATS, eq. 4). Ties are broken by nothing: give continuous samples.
+(Póczos and Schneider 2011, AISTATS, eq. 4). Ties are not broken: give continuous samples.
 """
 
 import math

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from expunge.divergence.discriminator import WARNING, discriminator_readings
 from expunge.divergence.estimate import Estimate
 from expunge.divergence.hotelling import LEAST_RATIO, as_samples, hotelling, moments
-from expunge.divergence.lower_estimates import held_out
+from expunge.divergence.lower_estimates import estimate_held_out
 from expunge.divergence.model_check import objections
 from expunge.divergence.nearest_neighbours import nearest_neighbours
 from expunge.divergence.variational import conjugate_on_a_line
@@ -33,7 +33,7 @@ Method = Literal[
 def renyi_estimate(
     *, of: Any, against: Any, order: float = 2.0, method: Method = "auto", level: float = 0.95
 ) -> Estimate:
-    """D_order(of || against) from samples (N, ...) of both laws.
+    """Estimate D_order(of || against) from samples (N, ...) of both laws.
 
     Raises:
         ValueError: samples that do not fit together, or that the method cannot use.
@@ -45,11 +45,11 @@ def renyi_estimate(
         enough = len(first) + len(second) >= LEAST_RATIO * first.shape[1] + 10
         method = "hotelling" if enough else "projection"
     if method == "hotelling":
-        found = moments(first, second)
-        estimate = hotelling(found, order=order, level=level)
-        return replace(estimate, notes=objections(first, second, found.direction))
+        summary = moments(first, second)
+        estimate = hotelling(summary, order=order, level=level)
+        return replace(estimate, notes=objections(first, second, summary.direction))
     if method == "projection":
-        return held_out(first, second, order=order, level=level)
+        return estimate_held_out(first, second, order=order, level=level)
     if method == "paper":
         readings = discriminator_readings(of=first, against=second, order=order)
         gap = sum(readings.trained) / len(readings.trained) - readings.value

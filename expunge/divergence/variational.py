@@ -29,7 +29,7 @@ def polysoftplus(x: Tensor) -> Tensor:
 
 
 def conjugate_on_a_line(of: np.ndarray, against: np.ndarray, *, order: float) -> float:
-    """Convex conjugate over g = -exp(cubic), fitted on the first halves, read on the second.
+    """Estimate D_a on a line by g = -exp(cubic), fitted on the first halves, read on the second.
 
     Good up to D_2 about 1: it needs e^(4 D_2) samples.
     """
@@ -49,8 +49,8 @@ def conjugate_on_a_line(of: np.ndarray, against: np.ndarray, *, order: float) ->
         (gradient,) = torch.autograd.grad(reached, coefficients)
         return float(reached.detach()), gradient.numpy()
 
-    found = minimize(loss, _gaussian_start(train, order), jac=True, method="BFGS")
-    return float(value(torch.as_tensor(found.x), test))
+    optimum = minimize(loss, _gaussian_start(train, order), jac=True, method="BFGS")
+    return float(value(torch.as_tensor(optimum.x), test))
 
 
 def _gaussian_start(train: list[Tensor], order: float) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from expunge.accounting.issue import rounded_up
+from expunge.accounting.issue import round_up_text
 from expunge.report import (
     attack_figure,
     confusion_figure,
@@ -48,7 +48,7 @@ def page(document: dict[str, Any]) -> str:
     """
     certificate = document["certificate"]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["rounded_up"] = rounded_up
+    environment.filters["rounded_up"] = round_up_text
     template = environment.from_string(files("expunge.report").joinpath("page.html").read_text())
     return template.render(
         **document,

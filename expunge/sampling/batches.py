@@ -21,8 +21,8 @@ __all__ = ["cyclic_partition", "keys_of", "poisson_draw"]
 def keys_of(ids: Iterable[object]) -> Tensor:
     """A 64-bit key for each id: the first bytes of its hash."""
     words = bytearray()
-    for one in ids:
-        words += hashlib.sha256(repr(one).encode()).digest()[:8]
+    for id_ in ids:
+        words += hashlib.sha256(repr(id_).encode()).digest()[:8]
     return torch.from_numpy(np.frombuffer(words, dtype=np.int64))
 
 

@@ -37,7 +37,7 @@ class Recipe:
 
     Args:
         coupled: Retraining draws the initial points, noise and orders that learning drew.
-        precision: Of products; weights and noise are float32, or float64 throughout.
+        precision: The precision of products; weights and noise are float32, or float64 throughout.
     """
 
     problem: Problem
@@ -51,20 +51,22 @@ class Recipe:
     @cached_property
     def points(self) -> list[Point]:
         """What a block yields: ("learned", 0) after T steps, every other regime at every K."""
-        found: list[Point] = [("learned", 0)] if "learned" in self.regimes else []
+        points: list[Point] = [("learned", 0)] if "learned" in self.regimes else []
         for regime in ("unlearned", "retrained"):
             if regime in self.regimes:
-                found += [(regime, k) for k in sorted(set(self.unlearn_steps))]
-        return found
+                points += [(regime, k) for k in sorted(set(self.unlearn_steps))]
+        return points
 
     @cached_property
     def everything(self) -> Records:
+        """All records, on the device and in the precision of the recipe."""
         features, targets = self.problem.all_records()
         dtype = torch.float64 if self.precision == "float64" else torch.float32
         return Records(features.to(self.device, dtype), targets.to(self.device))
 
     @cached_property
     def remaining(self) -> Records:
+        """The records that remain after the request."""
         kept = self.problem.retained().to(self.device)
         return Records(self.everything.features[kept], self.everything.targets[kept])
 
@@ -75,34 +77,35 @@ class Recipe:
 
 
 def run_block(recipe: Recipe, first: int, models: int) -> dict[Point, Tensor]:
-    """Models first..first+models-1 at every point of the recipe: (models, *shape) each."""
+    """Compute models first..first+models-1 at every point of the recipe: (models, *shape) each."""
     with torch.cuda.device(recipe.device) if recipe.device.startswith("cuda") else nullcontext():
-        return _found(recipe, first, models)  # Triton launches on the current device
+        return _run_chains(recipe, first, models)  # Triton launches on the current device
 
 
-def _found(recipe: Recipe, first: int, models: int) -> dict[Point, Tensor]:
-    found: dict[Point, Tensor] = {}
+def _run_chains(recipe: Recipe, first: int, models: int) -> dict[Point, Tensor]:
+    """Run the learning chain and the retraining chain, and take the models at their points."""
+    snapshots: dict[Point, Tensor] = {}
     learn_steps = recipe.problem.learn_steps
     for retraining in (False, True):
-        mine = [point for point in recipe.points if (point[0] == "retrained") is retraining]
-        if not mine:
+        points = [point for point in recipe.points if (point[0] == "retrained") is retraining]
+        if not points:
             continue
         chain = _chain(recipe, retraining, first, models)
         sides = [
             _orders(recipe, retraining, remaining, first, models) for remaining in (False, True)
         ]
-        last = learn_steps + max(k for _, k in mine)
+        last = learn_steps + max(k for _, k in points)
         for step in range(last + 1):
-            for point in mine:
+            for point in points:
                 if step == learn_steps + point[1]:
-                    found[point] = chain.snapshot()
+                    snapshots[point] = chain.snapshot()
             if step < last:
                 remaining = retraining or step >= learn_steps
                 records = recipe.remaining if remaining else recipe.everything
                 orders = sides[remaining]
                 key = recipe.key("noise", retraining, step)
                 chain.step(records, orders.rows(step), orders.runs, key)
-    return found
+    return snapshots
 
 
 def start_of(recipe: Recipe, models: int) -> tuple[Plain | Fused, Orders]:
@@ -129,7 +132,7 @@ def _chain(recipe: Recipe, retraining: bool, first: int, models: int) -> Plain |
 
 
 def _normal(recipe: Recipe, key: int, first: int, models: int, count: int) -> Tensor:
-    """Standard normals, by the kernel where there is one: the same bits."""
+    """Draw standard normals; a kernel that serves draws the same bits."""
     drawn = torch.zeros(models, count, device=recipe.device, dtype=recipe.everything.features.dtype)
     if kernels.serves(drawn):
         kernels.launch_plain_update(
@@ -140,7 +143,7 @@ def _normal(recipe: Recipe, key: int, first: int, models: int, count: int) -> Te
 
 
 def _uniform(recipe: Recipe, key: int, first: int, models: int, count: int) -> Tensor:
-    """Uniforms on +-1/sqrt(fan-in), by the kernel where there is one: the same bits."""
+    """Draw uniforms on +-1/sqrt(fan-in); a kernel that serves draws the same bits."""
     loss, dtype = recipe.problem.loss, recipe.everything.features.dtype
     if isinstance(loss, Network):
         bounds = loss.default_bounds().to(recipe.device)
@@ -154,7 +157,10 @@ def _uniform(recipe: Recipe, key: int, first: int, models: int, count: int) -> T
 
 
 def _orders(recipe: Recipe, retraining: bool, remaining: bool, first: int, models: int) -> Orders:
-    """A shared order is the same in both chains: estimates are conditional on it anyway."""
+    """The orders of a block; a shared order is the same in both chains.
+
+    Estimates are conditional on a shared order anyway.
+    """
     present = recipe.problem.retained() | (not remaining)
     shared = isinstance(recipe.problem.scheme, SharedBatches)
     key = recipe.key("order", retraining and not shared)

@@ -23,12 +23,14 @@ Arrays = dict[Point, np.ndarray]
 
 
 class Block(NamedTuple):
+    """Consecutive models that are computed together."""
+
     first: int
     models: int
 
 
 class Engine(Protocol):
-    """Every block exactly once, in any order; a block whose worker died is computed again."""
+    """What computes blocks: each exactly once, in any order, again if its worker died."""
 
     def map(
         self, recipe: Recipe, blocks: Sequence[Block]
@@ -49,7 +51,7 @@ class Local:
     def map(
         self, recipe: Recipe, blocks: Sequence[Block]
     ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
-        """A pool that breaks is replaced; one that breaks without finishing anything is not."""
+        """Compute every block; a pool that breaks is replaced if it finished any block before."""
         if self.processes == 1:
             yield from ((block, run_block(recipe, *block)) for block in blocks)
             return
@@ -59,7 +61,7 @@ class Local:
             before = len(waiting)
             with ProcessPoolExecutor(self.processes, context, _prepare, (recipe, threads)) as pool:
                 try:
-                    for block, arrays in _finished(pool, waiting, 2 * self.processes):
+                    for block, arrays in _results(pool, waiting, 2 * self.processes):
                         waiting.remove(block)
                         yield block, tensors_of(arrays)
                 except BrokenProcessPool:
@@ -67,16 +69,17 @@ class Local:
                         raise
 
 
-def arrays_of(found: dict[Point, Tensor]) -> Arrays:
+def arrays_of(snapshots: dict[Point, Tensor]) -> Arrays:
     """Tensors as arrays, copied: shared memory would go with the process that made it."""
-    return {point: weights.cpu().numpy() for point, weights in found.items()}
+    return {point: weights.cpu().numpy() for point, weights in snapshots.items()}
 
 
 def tensors_of(arrays: Arrays) -> dict[Point, Tensor]:
+    """Arrays as tensors, copied."""
     return {point: torch.from_numpy(array.copy()) for point, array in arrays.items()}
 
 
-def _finished(
+def _results(
     pool: ProcessPoolExecutor, blocks: Sequence[Block], at_most: int
 ) -> Iterator[tuple[Block, Arrays]]:
     """Results as they come, with at most so many blocks under way or waiting to be read."""

@@ -78,10 +78,10 @@ def sample_ensemble(
     folder: Path | str | None = None,
     progress: bool = False,
 ) -> dict[Point, Ensemble]:
-    """Ensembles by (regime, K); ("learned", 0) for the models before unlearning.
+    """Sample ensembles by (regime, K); ("learned", 0) holds the models before unlearning.
 
     Args:
-        regimes: Of "learned", "unlearned", "retrained".
+        regimes: Some of "learned", "unlearned", "retrained".
         coupled: The same initial points, noise and orders in both chains. Differences between
             them are then due to the forgotten records alone; the two ensembles are dependent.
         engine: "local", "ray", or an engine with its settings.
@@ -130,10 +130,10 @@ def _in_memory(
 ) -> dict[Point, Ensemble]:
     models, whole = blocks[-1].first + blocks[-1].models, dict[Point, Tensor]()
     with bar(models, 0, progress) as finished:
-        for block, found in engine.map(recipe, blocks):
+        for block, snapshots in engine.map(recipe, blocks):
             if len(blocks) == 1:
-                whole = found
-            for point, weights in found.items() if len(blocks) > 1 else ():
+                whole = snapshots
+            for point, weights in snapshots.items() if len(blocks) > 1 else ():
                 if point not in whole:
                     whole[point] = weights.new_empty(models, *recipe.problem.shape)
                 whole[point][block.first : block.first + block.models] = weights
@@ -144,11 +144,11 @@ def _in_memory(
 def _on_disk(
     recipe: Recipe, engine: Engine, blocks: list[Block], path: Path | str, progress: bool
 ) -> dict[Point, Ensemble]:
-    folder = shards.ShardFolder.opened(path, recipe, blocks)
+    folder = shards.ShardFolder.open(path, recipe, blocks)
     missing, models = folder.missing(blocks), blocks[-1].first + blocks[-1].models
     with bar(models, models - sum(block.models for block in missing), progress) as finished:
-        for block, found in engine.map(recipe, missing):
-            folder.save(block, found)
+        for block, snapshots in engine.map(recipe, missing):
+            folder.save(block, snapshots)
             finished(block.models)
     files = tuple(folder.shard(block) for block in blocks)
     return {point: Ensemble(*point, files) for point in recipe.points}
@@ -188,7 +188,7 @@ def _check(
     known = ("learned", "unlearned", "retrained")
     if isinstance(regimes, str) or not isinstance(regimes, Iterable):
         raise ValueError(f"regimes: must be a list of {', '.join(known)}")
-    if not regimes or not all(isinstance(one, str) and one in known for one in regimes):
+    if not regimes or not all(isinstance(regime, str) and regime in known for regime in regimes):
         raise ValueError(f"regimes: must be of {', '.join(known)}, not {regimes!r}")
     if set(regimes) - {"learned"} and not unlearn_steps:
         raise ValueError("unlearn_steps: must name at least one K")

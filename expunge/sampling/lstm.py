@@ -26,7 +26,7 @@ class Layer(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What going back needs; step t is at place t + 1 of `cells` and `hidden`."""
+    """What `backward` needs of `forward`; step t is at place t + 1 of `cells` and `hidden`."""
 
     inputs: Tensor  # (models, time, rows, width)
     gates: Tensor  # (models, time, rows, 4 hidden), after their nonlinearities
@@ -35,10 +35,10 @@ class Trace(NamedTuple):
 
 
 def forward(layer: Layer, inputs: Tensor) -> Trace:
-    """Every step of every row, from zero states."""
+    """Run every step of every row, from zero states."""
     models, time, rows, _ = inputs.shape
     hidden = layer.hidden.shape[-1]
-    gates = projected(layer, inputs)
+    gates = project_inputs(layer, inputs)
     cells, states = (gates.new_zeros(models, time + 1, rows, hidden) for _ in range(2))
     turned = layer.hidden.transpose(1, 2)
     for t in range(time):
@@ -56,7 +56,7 @@ def forward(layer: Layer, inputs: Tensor) -> Trace:
 
 
 def backward(layer: Layer, trace: Trace, upward: Tensor) -> tuple[Tensor, Layer]:
-    """Gradients with respect to the inputs and the weights; the trace's gates are used up.
+    """Gradients with respect to the inputs and the weights; overwrites the trace's gates.
 
     Args:
         upward: Gradient with respect to every h_t: (models, time, rows, hidden).
@@ -75,17 +75,17 @@ def backward(layer: Layer, trace: Trace, upward: Tensor) -> tuple[Tensor, Layer]
         cell = cell * f
         torch.cat([to_input, to_forget, to_new, to_output], dim=-1, out=now)
         behind = torch.bmm(now, layer.hidden)
-    return summed(layer, trace)
+    return sum_gradients(layer, trace)
 
 
-def projected(layer: Layer, inputs: Tensor) -> Tensor:
+def project_inputs(layer: Layer, inputs: Tensor) -> Tensor:
     """W_x x_t + b of all steps: (models, time, rows, 4 hidden)."""
     flat, turned = inputs.flatten(1, 2), layer.inputs.transpose(1, 2)
     return torch.baddbmm(layer.bias[:, None], flat, turned).unflatten(1, inputs.shape[1:3])
 
 
-def summed(layer: Layer, trace: Trace) -> tuple[Tensor, Layer]:
-    """Gradients from those of the gates before their nonlinearities, which `trace.gates` holds."""
+def sum_gradients(layer: Layer, trace: Trace) -> tuple[Tensor, Layer]:
+    """Sum the gradients of the gates, which `trace.gates` holds, over time and rows."""
     gates, inputs = trace.gates.flatten(1, 2), trace.inputs.flatten(1, 2)
     across = gates.transpose(1, 2)  # (models, 4 hidden, time * rows)
     own = Layer(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-__all__ = ["Network", "called_with"]
+__all__ = ["Network", "call_with"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,12 @@ class Network:
 
     @cached_property
     def shapes(self) -> dict[str, torch.Size]:
+        """The shape of each parameter, by name."""
         return {name: p.shape for name, p in self.module.named_parameters()}
 
     @property
     def parameters(self) -> int:
+        """How many weights one model has."""
         return sum(shape.numel() for shape in self.shapes.values())
 
     def split(self, weights: Tensor) -> dict[str, Tensor]:
@@ -52,7 +54,7 @@ class Network:
         """Gradient of the mean loss, at each of (models, parameters)."""
 
         def objective(flat: Tensor) -> Tensor:
-            outputs = called_with(self.module, self.split(flat), features)
+            outputs = call_with(self.module, self.split(flat), features)
             return self.function(outputs, targets)
 
         return vmap(grad(objective), randomness="error")(weights)
@@ -61,7 +63,7 @@ class Network:
         """1/sqrt(fan-in) of each parameter's layer, as torch draws linear and convolutional ones.
 
         Raises:
-            ValueError: A layer of another kind has parameters.
+            ValueError: a layer of another kind has parameters.
         """
         bounds = {}
         for prefix, layer in self.module.named_modules():
@@ -76,8 +78,8 @@ class Network:
         )
 
 
-def called_with(module: nn.Module, named: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
-    """module(inputs) with these parameters instead of its own, tied ones in all their places.
+def call_with(module: nn.Module, named: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+    """Call a module with these parameters instead of its own, tied ones in all their places.
 
     Each place is named once: torch restores a layer that is registered twice to the wrong tensor.
     """

@@ -17,9 +17,9 @@ class Orders:
     """The orders of one block of models in one regime; the current epoch is kept.
 
     Args:
-        key: Of the stream of permutations.
+        key: The key of the stream of permutations.
         present: (records,) bool, which of them the regime has.
-        first: Number of the block's first model.
+        first: The number of the block's first model.
         models: How many models the block has.
     """
 

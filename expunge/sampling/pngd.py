@@ -33,7 +33,7 @@ def build(gradient: Gradient, *, step_size: float, sigma: float, project: Projec
     """Bind the hyperparameters; `sigma` is the paper's sigma, not the noise std.
 
     Args:
-        gradient: Of the objective at stacked parameters, for the given step.
+        gradient: The gradient of the objective at stacked parameters, for the given step.
         step_size: eta.
         sigma: Noise scale; each coordinate receives std sqrt(2 * eta) * sigma.
         project: Projection onto the constraint set.

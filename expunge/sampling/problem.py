@@ -36,13 +36,15 @@ ArrayLike = Tensor | np.ndarray | Sequence[float]
 
 
 class Records(NamedTuple):
+    """Features and targets, row by row."""
+
     features: Tensor  # (rows, ...)
     targets: Tensor  # (rows,)
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Every weight independently normal."""
+    """The initial law in which every weight is independently normal."""
 
     std: float
 
@@ -52,22 +54,22 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class DefaultUniform:
-    """torch's own law of a linear layer: uniform on +-1/sqrt(features)."""
+    """torch's own initial law of a linear layer: uniform on +-1/sqrt(features)."""
 
 
 @dataclass(frozen=True)
 class Zero:
-    """All models start at the origin."""
+    """The initial law in which all models start at the origin."""
 
 
 @dataclass(frozen=True)
 class NoBatches:
-    """Every step sees every record."""
+    """The scheme in which every step sees every record."""
 
 
 @dataclass(frozen=True)
 class SharedBatches:
-    """One order of the records for all models and both regimes.
+    """The scheme with one order of the records for all models and both regimes.
 
     Models are then independent only given that order: two ensembles with different orders differ
     by a shift that more models do not remove (DESIGN section 5). Every estimate is conditional.
@@ -81,7 +83,7 @@ class SharedBatches:
 
 @dataclass(frozen=True)
 class IndependentBatches:
-    """An order of the records for each run of `models_per_order` models."""
+    """The scheme with an order of the records for each run of `models_per_order` models."""
 
     size: int
     models_per_order: int = 80
@@ -104,7 +106,7 @@ class Problem:
         private, public: (features, targets); public may be None.
         forget: Rows of `private` in the request: indices or a mask.
         sigma: The paper's sigma; each coordinate receives std sqrt(2 step_size) sigma.
-        radius: Of the ball every step is projected onto; None for no constraint.
+        radius: The radius of the ball that every step is projected onto; None for no constraint.
         init: A law, or "zero" or "uniform".
         batch: A scheme; None for the full batch, a number for independent batches of that size.
     """
@@ -165,17 +167,20 @@ class Problem:
 
     @property
     def scheme(self) -> Batch:
+        """The scheme of batches."""
         assert not isinstance(self.batch, int)
         assert self.batch is not None
         return self.batch
 
     @property
     def law(self) -> Init:
+        """The initial law."""
         assert not isinstance(self.init, str)
         return self.init
 
     @property
     def noise_std(self) -> float:
+        """The std that one step adds to each coordinate: sqrt(2 eta) sigma."""
         return math.sqrt(2 * self.step_size) * self.sigma
 
     @property

@@ -9,11 +9,11 @@ __all__ = ["bar"]
 
 @contextlib.contextmanager
 def bar(models: int, done: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of models that were finished.
+    """Show a progress bar; gives a function to call with the number of models just finished.
 
     Args:
-        models: In all.
-        done: Before this run, when it continues another.
+        models: How many there are in all.
+        done: How many an earlier run finished, when this one continues it.
     """
     if not shown or importlib.util.find_spec("rich") is None:
         yield lambda _: None

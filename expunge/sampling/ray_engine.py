@@ -20,9 +20,10 @@ class Ray:
     """An engine that runs blocks of models on a Ray cluster.
 
     Args:
-        address: Of a running cluster; a local one is started if None.
-        threads: torch threads, and cores, of each block; `gpus` its share of GPUs.
-        at_most: Blocks under way or waiting to be read.
+        address: The address of a running cluster; None starts a local one.
+        threads: torch threads, and cores, of each block.
+        gpus: The share of a GPU that each block takes.
+        at_most: How many blocks may be under way or waiting to be read.
     """
 
     address: str | None = None
@@ -33,13 +34,14 @@ class Ray:
     def map(
         self, recipe: Recipe, blocks: Sequence[Block]
     ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
+        """Compute every block on the cluster, and yield results as they come."""
         import ray  # type: ignore
 
         if not ray.is_initialized():
             ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
 
         @ray.remote(max_retries=-1, num_cpus=self.threads, num_gpus=self.gpus)
-        def computed(recipe: Recipe, block: Block, threads: int) -> Arrays:
+        def compute(recipe: Recipe, block: Block, threads: int) -> Arrays:
             torch.set_num_threads(threads)
             return arrays_of(run_block(recipe, *block))
 
@@ -47,7 +49,7 @@ class Ray:
         while left or running:
             while left and len(running) < self.at_most:
                 block = left.pop()
-                running[computed.remote(shared, block, self.threads)] = block  # type: ignore
+                running[compute.remote(shared, block, self.threads)] = block  # type: ignore
             done, _ = ray.wait(list(running))
             for reference in done:
                 yield running.pop(reference), tensors_of(ray.get(reference))

@@ -34,8 +34,8 @@ class LSTMClassifier(nn.Module):
 
     Args:
         words: Rows of the embedding: `len(vocabulary)`.
-        embedding: Its width.
-        hidden: Of each layer.
+        embedding: The width of the embedding.
+        hidden: The width of each layer.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class LSTMClassifier(nn.Module):
         self.head = nn.Linear(hidden, classes)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Padded word numbers (rows, length) to scores (rows, classes)."""
+        """Turn padded word numbers (rows, length) into scores (rows, classes)."""
         lengths = lengths_of(tokens).clamp_min(1)
         packed = pack_padded_sequence(
             self.embedding(tokens.long()), lengths.cpu(), batch_first=True, enforce_sorted=False
@@ -64,8 +64,8 @@ class Recurrent(Network):
             kinds.
         word_bound: The default law of the embedding is uniform on +- this; 1/sqrt(width) if None.
         forget_bias: Added to every forget gate: its own bias is counted from here. At torch's 0
-            half of a cell is gone after one word, and nothing of a review's first words reaches the
-            end.
+            a cell loses half its content after one word, and the first words of a review do not
+            reach the end.
         half: Products and what is kept of each step in bfloat16, by Triton kernels on CUDA; cells,
             weights, gradients and sums over time stay float32.
     """
@@ -101,6 +101,7 @@ class Recurrent(Network):
 
     @property
     def hidden(self) -> int:
+        """The width of each LSTM layer."""
         return self._cells.hidden_size
 
     def default_bounds(self) -> Tensor:
@@ -126,13 +127,13 @@ class Recurrent(Network):
             features: (rows, length) for all models, or (models, rows, length).
         """
         tokens, lengths = _words(features)
-        found = weights.new_empty(len(weights), tokens.shape[1], self.shapes["head.bias"][0])
+        scores = weights.new_empty(len(weights), tokens.shape[1], self.shapes["head.bias"][0])
         for models, rows in self._pieces(weights, tokens):
             own = _own(models, tokens)
             named = self.split(weights[models])
             _, last = self._forward(named, tokens[own, rows], lengths[own, rows])
-            found[models, rows] = _scores(named, last)
-        return found
+            scores[models, rows] = _scores(named, last)
+        return scores
 
     @torch.no_grad()
     def gradient(self, weights: Tensor, features: Tensor, targets: Tensor) -> Tensor:
@@ -144,14 +145,14 @@ class Recurrent(Network):
         """
         tokens, lengths = _words(features)
         targets = targets.expand(tokens.shape[:2])
-        found = torch.zeros_like(weights)
+        gradient = torch.zeros_like(weights)
         for models, rows in self._pieces(weights, tokens):
             own = _own(models, tokens)
             seen = tokens[own, rows], lengths[own, rows], targets[own, rows]
             named = self.split(weights[models])
             share = seen[0].shape[1] / tokens.shape[1]
-            self._accumulate(named, *seen, share, into=self.split(found[models]))
-        return found
+            self._accumulate(named, *seen, share, into=self.split(gradient[models]))
+        return gradient
 
     def _accumulate(
         self,
@@ -215,7 +216,7 @@ class Recurrent(Network):
         return weights.bfloat16() if self.half else weights
 
     def _pieces(self, weights: Tensor, tokens: Tensor) -> Iterator[tuple[slice, slice]]:
-        """Models and rows whose activations fit `BYTES`."""
+        """Slices of models and rows whose activations fit `BYTES`."""
         cells, (_, rows, time) = self._cells, tokens.shape
         each = cells.input_size + cells.num_layers * 8 * cells.hidden_size
         size = 2 if self.half else weights.element_size()

@@ -26,38 +26,43 @@ __all__ = ["ShardFolder", "read", "tensor_name"]
 
 @dataclass(frozen=True)
 class ShardFolder:
+    """A folder of shards, one file for each block of models."""
+
     path: Path
 
     @classmethod
-    def opened(cls, path: Path | str, recipe: Recipe, blocks: Sequence[Block]) -> "ShardFolder":
-        """The folder of this run, new or continued.
+    def open(cls, path: Path | str, recipe: Recipe, blocks: Sequence[Block]) -> "ShardFolder":
+        """Open the folder of this run, new or continued.
 
         Raises:
-            ValueError: It holds another run.
+            ValueError: the folder holds another run.
         """
         folder = cls(Path(path))
         folder.path.mkdir(parents=True, exist_ok=True)
-        record, said = folder.path / "run.json", _description(recipe, blocks)
+        record, description = folder.path / "run.json", _description(recipe, blocks)
         if record.exists():
-            if json.loads(record.read_text()) != said:
+            if json.loads(record.read_text()) != description:
                 raise ValueError(f"{path} holds another run; choose another folder")
         else:
-            _replace(record, lambda new: new.write_text(json.dumps(said, indent=1)))
+            _replace(record, lambda new: new.write_text(json.dumps(description, indent=1)))
         return folder
 
     def shard(self, block: Block) -> Path:
+        """The file of a block."""
         return self.path / f"{block.first:010d}.safetensors"
 
     def missing(self, blocks: Sequence[Block]) -> list[Block]:
+        """The blocks that have no file yet."""
         return [block for block in blocks if not self.shard(block).exists()]
 
-    def save(self, block: Block, found: dict[Point, Tensor]) -> None:
-        named = {tensor_name(point): weights.contiguous() for point, weights in found.items()}
+    def save(self, block: Block, snapshots: dict[Point, Tensor]) -> None:
+        """Write a block's models to its file."""
+        named = {tensor_name(point): weights.contiguous() for point, weights in snapshots.items()}
         _replace(self.shard(block), lambda new: save_file(named, new))
 
 
 def read(shard: Path, point: Point) -> Tensor:
-    """The models of one law in one shard."""
+    """Read the models of one law from one shard."""
     with safe_open(shard, framework="pt") as file:
         return file.get_tensor(tensor_name(point))
 
@@ -68,7 +73,7 @@ def tensor_name(point: Point) -> str:
 
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    """The file appears whole or not at all."""
+    """Write a file so that it appears whole or not at all."""
     new = path.with_suffix(".new")
     write(new)
     os.replace(new, path)
@@ -82,15 +87,17 @@ def _description(recipe: Recipe, blocks: Sequence[Block]) -> dict[str, object]:
         digest.update(str((tensor.dtype, tuple(tensor.shape))).encode())
         digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().tobytes())
     loss = problem.loss
-    said = repr(loss)
+    description = repr(loss)
     if isinstance(loss, Network):
-        options = [one.name for one in fields(loss) if one.name not in ("module", "function")]
-        said = f"{loss.module!r} {getattr(loss.function, '__name__', '?')} " + " ".join(
+        options = [
+            option.name for option in fields(loss) if option.name not in ("module", "function")
+        ]
+        description = f"{loss.module!r} {getattr(loss.function, '__name__', '?')} " + " ".join(
             f"{name}={getattr(loss, name)!r}" for name in options
         )
     return {
         "data": digest.hexdigest(),
-        "loss": said,
+        "loss": description,
         "chain": [problem.step_size, problem.sigma, problem.learn_steps, problem.radius],
         "init": repr(problem.law),
         "batch": repr(problem.scheme),

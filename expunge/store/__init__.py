@@ -6,7 +6,7 @@ chunks = erase_rows(saved, "private", rows)   # for the next generation
 """
 
 from expunge.store.chunks import NewChunk, erase_rows, pack, split, unpack
-from expunge.store.erasing import NotErased, unerased
+from expunge.store.erasing import NotErased, unerased_files
 from expunge.store.index import Chunk, Index
 from expunge.store.lineage import Lineage
 from expunge.store.lock import Locked
@@ -30,7 +30,7 @@ __all__ = [
     "settle",
     "sole_writer",
     "split",
-    "unerased",
+    "unerased_files",
     "unpack",
     "write",
 ]

@@ -44,10 +44,10 @@ class NewChunk:
 
 
 def pack(arrays: Arrays) -> bytes:
-    """Arrays by name as a safetensors file.
+    """Write arrays by name as the bytes of a safetensors file.
 
     Raises:
-        InvalidInput: an array of a kind that the file does not hold; it is named.
+        InvalidInput: the file cannot hold an array of that kind; it is named.
     """
     for name, value in arrays.items():
         if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
@@ -57,10 +57,10 @@ def pack(arrays: Arrays) -> bytes:
 
 
 def unpack(content: bytes) -> dict[str, np.ndarray]:
-    """What `pack` was given.
+    """Read the arrays that `pack` was given.
 
     Raises:
-        InvalidInput: no such file.
+        InvalidInput: the bytes are not such a file.
     """
     try:
         return load(content)
@@ -69,7 +69,7 @@ def unpack(content: bytes) -> dict[str, np.ndarray]:
 
 
 def split(table: str, arrays: Arrays, *, rows: int = ROWS) -> Iterator[NewChunk]:
-    """Arrays with one row for each record, as chunks of at most so many rows.
+    """Split arrays with one row for each record into chunks of at most so many rows.
 
     Raises:
         InvalidInput: they have different numbers of rows.
@@ -88,7 +88,7 @@ def rows_by_chunk(chunks: Sequence[Chunk], rows: Iterable[int]) -> dict[Chunk, l
     """The chunks that hold these rows, with the places of the rows in them.
 
     Raises:
-        InvalidInput: a row that none of them holds.
+        InvalidInput: no chunk holds a row; it is named.
     """
     starts, places = [chunk.first for chunk in chunks], {}
     for row in rows:
@@ -121,7 +121,7 @@ def erase_rows(
         erase: Makes a chunk's new content, from its content and the places of the rows in it.
 
     Raises:
-        InvalidInput: a row that no chunk holds, or a chunk that is not as it was written.
+        InvalidInput: no chunk holds a row, or a chunk is not as it was written.
     """
     places = rows_by_chunk(saved.chunks(table), rows)
     for chunk in saved.chunks(table):

@@ -1,7 +1,7 @@
 """Honoured means erased: files that the index does not name are deleted, or named as still there.
 
 Between the commit and the end of `finish` files of the generation before are still in the folder;
-`unerased` names them without touching anything.
+`unerased_files` names them without touching anything.
 """
 
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from expunge.core.whole_file import share, sync
 from expunge.store.index import Index, read_index
-from expunge.store.layout import CERTIFICATE, MODEL, SECRET, ours
+from expunge.store.layout import CERTIFICATE, MODEL, SECRET, own_files
 from expunge.store.reading import find_index
 
-__all__ = ["NotErased", "finish", "unerased"]
+__all__ = ["NotErased", "finish", "unerased_files"]
 
 
 class NotErased(OSError):
@@ -27,11 +27,11 @@ class NotErased(OSError):
         )
 
 
-def unerased(folder: str | Path) -> tuple[Path, ...]:
+def unerased_files(folder: str | Path) -> tuple[Path, ...]:
     """Files of other generations that are still there: a writer was interrupted, or is at work.
 
     Raises:
-        InvalidInput: no saved model, or its index is not as it was written.
+        InvalidInput: the folder holds no saved model, or its index is not as it was written.
     """
     folder = Path(folder)
     index = find_index(folder)
@@ -40,7 +40,7 @@ def unerased(folder: str | Path) -> tuple[Path, ...]:
 
 
 def finish(folder: Path) -> None:
-    """Publish what waits for its place on top, and erase what is not current.
+    """Put the waiting model and certificate into their places, and erase what is not current.
 
     Raises:
         NotErased: files of an earlier generation are still there.
@@ -81,7 +81,7 @@ def _strays(folder: Path, index: Index | None) -> Iterator[Path]:
     if index is not None:
         named = {folder / SECRET / file.name for file in index.secret}
         named |= {folder / file.name for file in index.handed_out}
-    return (path for path in sorted(ours(folder)) if path not in named)
+    return (path for path in sorted(own_files(folder)) if path not in named)
 
 
 def _erase(path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from expunge.accounting.canonical import canonical, sha256
-from expunge.accounting.document import parse_json, validated
+from expunge.accounting.document import parse_json, validate
 from expunge.accounting.stated import SHA256
 from expunge.errors import InvalidInput
 from expunge.store.layout import INDEX, NAME, SECRET
@@ -43,13 +43,14 @@ class File(_Frozen):
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "File":
+        """The entry of a file with this content."""
         return cls(name=name, size=len(content), sha256=digest(content))
 
     def read(self, *places: Path) -> bytes:
-        """The content of the first of these paths that is there.
+        """The content of the first of these paths that exists.
 
         Raises:
-            InvalidInput: none is, or it is not what was written; the file is named.
+            InvalidInput: none exists, or it is not what was written; the file is named.
         """
         for path in places:
             with suppress(FileNotFoundError):
@@ -73,8 +74,8 @@ class Chunk(_Frozen):
     file: File
 
 
-def _in_order(chunks: tuple[Chunk, ...]) -> tuple[Chunk, ...]:
-    """The chunks, once each table's are in the order of their rows and none overlap."""
+def _check_order(chunks: tuple[Chunk, ...]) -> tuple[Chunk, ...]:
+    """Check that each table's chunks are in the order of their rows and do not overlap."""
     reached: dict[str, int] = {}
     for chunk in chunks:
         if not reached.get(chunk.table, 0) <= chunk.first < chunk.stop:
@@ -101,13 +102,13 @@ class Index(_Frozen):
     lineage: Lineage
     document: File
     state: File
-    chunks: Annotated[tuple[Chunk, ...], AfterValidator(_in_order)]
+    chunks: Annotated[tuple[Chunk, ...], AfterValidator(_check_order)]
     model: File
     certificate: File | None
 
     @property
     def seal(self) -> str:
-        """By which a ledger, or whoever writes it down elsewhere, knows this generation."""
+        """The hash by which a ledger, or whoever notes it elsewhere, knows this generation."""
         return sha256(self.model_dump(mode="json"))
 
     def content(self) -> bytes:
@@ -116,19 +117,20 @@ class Index(_Frozen):
 
     @property
     def handed_out(self) -> tuple[File, ...]:
-        """In the order in which they come to lie on top: never a certificate before its model."""
+        """The files to hand out, in the order in which they are put on top: the model first."""
         return (self.model,) if self.certificate is None else (self.model, self.certificate)
 
     @property
     def secret(self) -> tuple[File, ...]:
+        """The files that stay in the secret folder."""
         return (self.document, self.state, *(chunk.file for chunk in self.chunks))
 
 
 def parse_index(content: bytes) -> Index:
-    """An index as it was written.
+    """Read an index, and check that it is as it was written.
 
     Raises:
-        InvalidInput: it is none, of another format, or was changed since.
+        InvalidInput: it is not an index, has another format, or was changed since.
     """
     try:
         document: Any = parse_json(content.decode())
@@ -138,17 +140,17 @@ def parse_index(content: bytes) -> Index:
         if document.get("format") != FORMAT:
             raise InvalidInput("format", f"{document.get('format')!r}, this version reads {FORMAT}")
         document.pop("seal", None)
-    index = validated(Index, document)
+    index = validate(Index, document)
     if index.content() != content:
         raise InvalidInput("seal", "does not fit: the index was changed since it was written")
     return index
 
 
 def read_index(folder: Path, name: str = INDEX) -> Index | None:
-    """The index of a folder's current generation, None where there is none.
+    """Read the index of a folder's current generation; None if the folder has none.
 
     Raises:
-        InvalidInput: it is not as it was written.
+        InvalidInput: the index is not as it was written.
     """
     path = folder / SECRET / name
     try:

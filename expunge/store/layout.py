@@ -1,7 +1,7 @@
 """What lies where in a store's folder, and which files there are ours.
 
     model.safetensors                what may be handed out: the model,
-    certificate.json                 and the certificate about it, where there is one
+    certificate.json                 and the certificate about it, after the first request
     .model-T.safetensors             a new model or certificate, while it waits for its place
     secret/index.json                the index of the current generation
     secret/document-T.json           settings, ids, history
@@ -29,7 +29,7 @@ __all__ = [
     "SECRET",
     "check_ours",
     "check_version",
-    "ours",
+    "own_files",
 ]
 
 MODEL, CERTIFICATE, SECRET = "model.safetensors", "certificate.json", "secret"
@@ -44,10 +44,11 @@ PREPARED = f"index-{'?' * 16}.json"
 EARLIER = ("estimator.json", "secret/unlearner.json")
 
 
-def ours(folder: Path) -> Iterator[Path]:
-    """Files that some generation wrote, waiting, prepared and unfinished ones included.
+def own_files(folder: Path) -> Iterator[Path]:
+    """The files that some generation wrote, waiting, prepared and unfinished ones included.
 
-    The index and what lies in its place on top are not among them: a new one replaces them.
+    The index, the model and the certificate in their places are not among them: new ones replace
+    them.
     """
     for place, names in ((folder, WAITING), (folder / SECRET, INSIDE)):
         pattern = re.compile(rf"({names})|\.({names}){UNFINISHED}")
@@ -68,7 +69,7 @@ def check_ours(folder: Path) -> None:
         raise InvalidInput(str(folder), "is a file, not a folder; choose another name")
     inside = folder / SECRET
     known = {folder / MODEL, folder / CERTIFICATE, inside, inside / INDEX, inside / LOCK}
-    known |= set(ours(folder))
+    known |= set(own_files(folder))
     here = [*folder.iterdir(), *(inside.iterdir() if inside.is_dir() else ())]
     foreign = sorted(str(path.relative_to(folder)) for path in here if path not in known)
     if foreign:
@@ -81,7 +82,7 @@ def check_version(folder: Path) -> None:
     """Check that no earlier version saved its model here.
 
     Raises:
-        InvalidInput: one did; its file is named.
+        InvalidInput: an earlier version did; its file is named.
     """
     for name in EARLIER:
         if (folder / name).exists():

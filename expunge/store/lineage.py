@@ -38,7 +38,7 @@ class Lineage(BaseModel):
         """Check that saving this state over the earlier one undoes no request.
 
         Raises:
-            InvalidInput: it would; the folder is named.
+            InvalidInput: it would undo a request; the folder is named.
         """
         if self.fit != earlier.fit and earlier.issued:
             raise InvalidInput(folder, "holds requests of another fit; choose another folder")

@@ -1,7 +1,7 @@
 """One process at a time writes into a folder; readers neither wait nor are waited for.
 
-The lock is a flock on secret/.lock, which ends with its process, however that ends. Where the
-system has none, nobody is kept out.
+The lock is a flock on secret/.lock, which the system releases when the process ends. On a system
+without flock no other process is kept out.
 """
 
 import os
@@ -16,7 +16,7 @@ try:
 except ImportError:  # not on this system
     fcntl = None
 
-__all__ = ["Locked", "alone"]
+__all__ = ["Locked", "hold_lock"]
 
 
 class Locked(ValueError):
@@ -24,7 +24,7 @@ class Locked(ValueError):
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def hold_lock(folder: Path) -> Iterator[None]:
     """Keep other processes from writing; leave no folder if nothing was written.
 
     Raises:
@@ -43,7 +43,7 @@ def alone(folder: Path) -> Iterator[None]:
             same = os.path.samestat(os.fstat(handle), (inside / LOCK).stat())
         except (BlockingIOError, FileNotFoundError) as error:
             raise Locked(busy) from error
-        if not same:  # its last holder took the file away, and somebody has made another
+        if not same:  # its last holder deleted the file, and another process made a new one
             raise Locked(busy)
         try:
             yield

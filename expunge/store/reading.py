@@ -1,8 +1,8 @@
 """Reading a generation: without a lock, without writing, every file held against the index.
 
 A writer may replace the generation while somebody reads it. Every file is checked against one
-index, so what was read belongs together; a reader who finds a file gone looks whether the index
-has changed, and if so starts again.
+index, so what was read belongs together; a reader who misses a file checks whether the index has
+changed, and if so starts again.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ __all__ = [
     "Saved",
     "check_on_top",
     "find_index",
-    "prepared",
+    "find_prepared",
     "read",
     "read_handed_out",
     "read_steadily",
@@ -44,7 +44,7 @@ class Saved:
         return self._secret(self.index.state)
 
     def chunks(self, table: str) -> tuple[Chunk, ...]:
-        """Which chunks a table has."""
+        """The chunks of a table."""
         return tuple(chunk for chunk in self.index.chunks if chunk.table == table)
 
     def rows(self, chunk: Chunk) -> bytes:
@@ -53,20 +53,20 @@ class Saved:
 
     def model(self) -> bytes:
         """The model's file."""
-        return self._handed_out(self.index.model, MODEL)
+        return self._read_handed_out(self.index.model, MODEL)
 
     def certificate(self) -> Certificate | None:
-        """The certificate about the model, where there is one."""
+        """The certificate about the model; None before the first request."""
         file = self.index.certificate
         if file is None:
             return None
-        return parse_certificate(self._handed_out(file, CERTIFICATE).decode())
+        return parse_certificate(self._read_handed_out(file, CERTIFICATE).decode())
 
     def check(self) -> tuple[str, ...]:
-        """Read every file, and say which were read.
+        """Read every file, and return the names of those read.
 
         Raises:
-            InvalidInput: one is not as it was written; it is named.
+            InvalidInput: a file is not as it was written; it is named.
         """
         for file in self.index.secret:
             self._secret(file)
@@ -77,16 +77,16 @@ class Saved:
     def _secret(self, file: File) -> bytes:
         return file.read(self.folder / SECRET / file.name)
 
-    def _handed_out(self, file: File, name: str) -> bytes:
-        """Still waiting for its place, or on top."""
+    def _read_handed_out(self, file: File, name: str) -> bytes:
+        """Read a file that waits for its place, or that is in it."""
         return file.read(self.folder / file.name, self.folder / name)
 
 
 def read(folder: str | Path, *, seal: str | None = None) -> Saved:
-    """The current generation of a folder, or the one with this seal.
+    """Read the current generation of a folder, or the one with this seal.
 
     Raises:
-        InvalidInput: there is none, an earlier version wrote it, or it is not as it was written.
+        InvalidInput: the folder holds none, an earlier version wrote it, or a file was changed.
     """
     return read_steadily(folder, lambda saved: saved, seal=seal)
 
@@ -94,10 +94,10 @@ def read(folder: str | Path, *, seal: str | None = None) -> Saved:
 def read_steadily(
     folder: str | Path, work: Callable[[Saved], Result], *, seal: str | None = None
 ) -> Result:
-    """What `work` makes of one generation; it starts again if a writer replaced that meanwhile.
+    """Let `work` read one generation; it starts again if a writer replaced that meanwhile.
 
     Raises:
-        InvalidInput: as `read`, and whatever `work` raises.
+        InvalidInput: as for `read`, and whatever `work` raises.
     """
     folder = Path(folder)
     check_version(folder)
@@ -114,7 +114,7 @@ def read_steadily(
 
 
 def read_handed_out(folder: str | Path) -> tuple[bytes, Certificate | None]:
-    """The model's file and its certificate, for whoever was given these two and nothing secret.
+    """Read the model's file and its certificate, without anything secret.
 
     Raises:
         InvalidInput: no model, a certificate that does not recompute, or one about another model.
@@ -148,12 +148,12 @@ def _content(path: Path) -> bytes | None:
 
 
 def find_index(folder: Path, seal: str | None = None) -> Index:
-    """The current index, or the one with this seal, which may wait to become current.
+    """Find the current index, or the one with this seal, which may wait to become current.
 
     Raises:
-        InvalidInput: there is none.
+        InvalidInput: the folder has no such index.
     """
-    waiting = prepared(folder, seal)
+    waiting = find_prepared(folder, seal)
     index = read_index(folder)  # last: a prepared one may become current while we look
     if index is not None and seal in (None, index.seal):
         return index
@@ -163,8 +163,8 @@ def find_index(folder: Path, seal: str | None = None) -> Index:
     raise InvalidInput(str(folder), f"not a saved model ({missing})")
 
 
-def prepared(folder: Path, seal: str | None) -> tuple[Path, Index] | None:
-    """The index with this seal that waits to become current, and where it lies."""
+def find_prepared(folder: Path, seal: str | None) -> tuple[Path, Index] | None:
+    """Find the index with this seal that waits to become current, and its path."""
     for path in (folder / SECRET).glob(PREPARED):
         with suppress(InvalidInput):  # a damaged one has no seal
             index = read_index(folder, path.name)
@@ -177,7 +177,7 @@ def check_on_top(folder: Path, index: Index) -> None:
     """Check that the model and the certificate on top are the generation's; they may be missing.
 
     Raises:
-        InvalidInput: one belongs to another generation.
+        InvalidInput: a file belongs to another generation; it is named.
     """
     if (folder / index.model.name).exists():
         return  # what waits for its place will replace them

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.document import validated
+from expunge.accounting.document import validate
 from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput
@@ -31,8 +31,8 @@ from expunge.store.erasing import finish
 from expunge.store.index import Chunk, File, Index, digest, read_index
 from expunge.store.layout import CERTIFICATE, INDEX, MODEL, SECRET, check_ours
 from expunge.store.lineage import Lineage
-from expunge.store.lock import alone
-from expunge.store.reading import check_on_top, find_index, prepared
+from expunge.store.lock import hold_lock
+from expunge.store.reading import check_on_top, find_index, find_prepared
 
 __all__ = ["Generation", "Writer", "settle", "sole_writer", "write"]
 
@@ -43,7 +43,7 @@ class Generation:
 
     Args:
         kind: Which kind of model it is.
-        document: Settings, ids, history: what JSON brings back, tuples as lists.
+        document: Settings, ids and history, as JSON; tuples come back as lists.
         state: The arrays that the next request starts from, as a safetensors file.
         model: The model's file, as it may be handed out.
         certificate: The last one that the lineage has issued.
@@ -66,8 +66,8 @@ def write(folder: str | Path, generation: Generation) -> str:
     Raises:
         InvalidInput: the folder holds something else, or requests that this state does not know.
         Locked: another process is writing there.
-        OSError: the disk is full, or the like; the old generation is as it was.
-        NotErased: the new generation is saved, the old one not erased.
+        OSError: the disk is full, or the like; the old generation is unchanged.
+        NotErased: the new generation is saved, but the old one could not be erased.
     """
     with sole_writer(folder) as writer:
         seal = writer.prepare(generation)
@@ -89,10 +89,10 @@ def settle(folder: str | Path, *, seal: str | None = None) -> None:
 
 @contextmanager
 def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Writer"]:
-    """Be the only writer; at the end whatever is not current is erased.
+    """Be the only writer of a folder; at the end erase whatever is not current.
 
     Args:
-        seal: Which generation a ledger holds to be current; None: the folder itself says.
+        seal: The generation that a ledger says is current; None if the folder itself decides.
 
     Raises:
         as `write`.
@@ -101,7 +101,7 @@ def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Wri
     check_ours(folder)
     if seal is not None:
         find_index(folder, seal)  # refused before anything is touched
-    with alone(folder):
+    with hold_lock(folder):
         writer = Writer(folder)
         if seal is not None:
             writer.commit(seal)
@@ -144,19 +144,19 @@ class Writer:
             "model": _write(folder / f".model-{token}.safetensors", generation.model),
             "certificate": text and _write(folder / f".certificate-{token}.json", text),
         }
-        index = validated(Index, parts)
+        index = validate(Index, parts)
         _write(inside / f"index-{token}.json", index.content())
         for place in (inside, folder, folder.parent):
             sync(place)
         return index.seal
 
     def commit(self, seal: str) -> None:
-        """Make a prepared generation the current one; it may be so already.
+        """Make a prepared generation the current one; it may be current already.
 
         Raises:
-            InvalidInput: there is no generation with this seal.
+            InvalidInput: no generation has this seal.
         """
-        waiting = prepared(self.folder, seal)
+        waiting = find_prepared(self.folder, seal)
         if waiting is None:
             find_index(self.folder, seal)
         else:
@@ -172,7 +172,7 @@ class Writer:
                 name = f"chunk-{token}-{number}.{chunk.suffix}"
                 file = _write(self.inside / name, chunk.content)
                 rows = {"table": chunk.table, "first": chunk.first, "stop": chunk.stop}
-                yield validated(Chunk, rows | {"file": file})
+                yield validate(Chunk, rows | {"file": file})
             elif chunk in kept and (self.inside / chunk.file.name).is_file():
                 yield chunk
             else:
@@ -238,8 +238,8 @@ def _check_may_replace(folder: Path, before: Index | None, generation: Generatio
         if known.sha256 not in generation.lineage.issued:
             raise InvalidInput(str(folder), "holds requests of another fit; choose another folder")
     if (folder / MODEL).exists():
-        found = digest((folder / MODEL).read_bytes())
-        if found != digest(generation.model) and (not known or file_differences(known, found)):
+        actual = digest((folder / MODEL).read_bytes())
+        if actual != digest(generation.model) and (not known or file_differences(known, actual)):
             raise InvalidInput(str(folder), f"holds a {MODEL} that is not ours; not touched")
 
 

@@ -33,10 +33,10 @@ class Fitted(Secret):
         rows: Where the values of the records lie; a request erases them there.
         strategy: As it was at fit.
         released: Models of this fit are handed out.
-        released_before: So was a model of an earlier fit, and nothing accounts for it.
+        released_before: A model of an earlier fit was handed out, and no history accounts for it.
         lineage: A random name of the fit, the same after every request.
         copied: This state was saved, loaded or copied, so that another one may exist.
-        certificate: Of the last request.
+        certificate: The certificate of the last request.
         issued: Hashes of the certificates since fit, in order.
         fingerprint: A checksum of all that is stored, taken at fit and at every request and
             carried by copies; never published.
@@ -59,10 +59,10 @@ class Fitted(Secret):
             object.__setattr__(self, "fingerprint", self._digest())
 
     def after(self, job: Job, outcome: Outcome) -> Self:
-        """The state that a request leads to, before its certificate is there."""
-        return replace(self, job=job, outcome=outcome.laid_out())
+        """The state after a request, before its certificate is issued."""
+        return replace(self, job=job, outcome=outcome.lay_out())
 
-    def certified(self, certificate: Certificate) -> Self:
+    def with_certificate(self, certificate: Certificate) -> Self:
         """The state once its certificate is issued, with a fingerprint of its own."""
         issued = (*self.issued, certificate.sha256)
         return replace(self, certificate=certificate, issued=issued, fingerprint=None)
@@ -85,7 +85,7 @@ class Fitted(Secret):
         roster, outcome = self.job.roster, self.outcome
         named = (outcome.state, outcome.secret)
         kept = (values[name] for values in named for name in sorted(values))
-        return _checksum((*self.job.stored(), roster.left, roster.keys, *kept))
+        return _checksum((*self.job.stored_values(), roster.left, roster.keys, *kept))
 
     @property
     def covered(self) -> bool:
@@ -98,6 +98,7 @@ class Fitted(Secret):
 
     @property
     def provenance(self) -> Provenance:
+        """Where noise, labels and state came from, for the certificate."""
         return Provenance(
             noise="operating system" if self.job.seed is None else "seeded",
             labels=self.label_origin,
@@ -106,12 +107,12 @@ class Fitted(Secret):
 
     @property
     def label_origin(self) -> Origin | None:
-        """Where the label set came from; None where there is none, or the module fixes it."""
+        """Where the label set came from; None without labels, or if the module fixes them."""
         return None
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Lines for the certificate about what is the caller's."""
+        """Lines for the certificate about what the caller is responsible for."""
         raise NotImplementedError
 
     @property
@@ -130,5 +131,5 @@ def _checksum(tensors: Iterable[Tensor]) -> bytes:
 
 
 def fresh_lineage() -> str:
-    """A random name for a fit; of seeded ones too, because others may hold another data set."""
+    """A random name for a fit; random for seeded fits too, whose data sets may differ."""
     return secrets.token_hex(16)

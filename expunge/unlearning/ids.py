@@ -14,7 +14,7 @@ def frame_index(features: Any) -> Any:
     """A DataFrame's index, as ids.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the features are not a DataFrame.
     """
     if not hasattr(features, "index") or callable(features.index):
         raise ValueError("ids: 'index' needs a DataFrame")
@@ -28,10 +28,10 @@ class RowNumbers(Mapping[Any, int]):
     count: int
     offset: int
 
-    def __getitem__(self, one: Any) -> int:
-        if one not in range(self.count):
-            raise KeyError(one)
-        return self.offset + int(one)
+    def __getitem__(self, id_: Any) -> int:
+        if id_ not in range(self.count):
+            raise KeyError(id_)
+        return self.offset + int(id_)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.count))
@@ -41,10 +41,10 @@ class RowNumbers(Mapping[Any, int]):
 
 
 def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
-    """Row of each private id, row numbers by default; public rows come first.
+    """The row of each private id, row numbers by default; public rows come first.
 
     Raises:
-        ValueError: as many ids as records are needed, each once.
+        ValueError: there are not as many ids as records, or an id is given twice.
     """
     if ids is None:
         return RowNumbers(count, offset)
@@ -52,31 +52,31 @@ def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
     if len(listed) != count:
         raise ValueError(f"ids: {len(listed)} ids for {count} private records")
     rows: dict[Any, int] = {}
-    for i, one in enumerate(listed):
-        if one in rows:
-            raise ValueError(f"ids: {one!r} is given twice")
-        rows[one] = offset + i
+    for i, id_ in enumerate(listed):
+        if id_ in rows:
+            raise ValueError(f"ids: {id_!r} is given twice")
+        rows[id_] = offset + i
     return rows
 
 
 def as_list(ids: Any) -> list[Any]:
-    """The ids as plain Python values; a collection of them, or a single one, is given."""
+    """A collection of ids, or a single one, as a list of plain Python values."""
     if isinstance(ids, np.ndarray | Tensor) or hasattr(ids, "to_numpy"):
         return np.asarray(ids).ravel().tolist()
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         ids = [ids]
-    plain = [one.item() if isinstance(one, np.generic) else one for one in ids]
-    for one in plain:
-        if not isinstance(one, Hashable):
-            raise ValueError(f"ids: {one!r} is no id; texts and whole numbers are")
+    plain = [id_.item() if isinstance(id_, np.generic) else id_ for id_ in ids]
+    for id_ in plain:
+        if not isinstance(id_, Hashable):
+            raise ValueError(f"ids: {id_!r} is no id; texts and whole numbers are")
     return plain
 
 
 def check_request(name: Any) -> None:
-    """Refuse a request's name that is no text.
+    """Check that a request's name is a text.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the name is not a text, or is empty.
     """
     if not (name is None or (isinstance(name, str) and name)):
         raise ValueError(f"request: must be a text that names the request, not {name!r}")

@@ -1,4 +1,4 @@
-"""The certificate of a request, whatever it is a model of."""
+"""The certificate of a request, for every kind of model."""
 
 import hashlib
 
@@ -11,13 +11,13 @@ __all__ = ["certify"]
 
 
 def certify(fitted: Fitted, request: str | None) -> Certificate:
-    """The next certificate of a fit.
+    """Issue the next certificate of a fit.
 
     The hash is of the model's file. The file of a model without noise holds a salt, so its hash is
     a commitment, which tells nothing to whoever does not have the file.
 
     Args:
-        fitted: The state that the request leads to; its certificate is still the one before.
+        fitted: The state after the request; its certificate is still that of the request before.
     """
     outcome, before, model = fitted.outcome, fitted.certificate, fitted.model_bytes
     assert outcome.assumptions is not None

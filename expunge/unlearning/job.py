@@ -1,4 +1,4 @@
-"""What every strategy is given, whatever the model: who is there, the target, the observer."""
+"""What every strategy is given, for every kind of model: the roster, the target, the observer."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ class Job(Secret):
     """The learning problem as it stands.
 
     Args:
-        roster: Which records there are; those of the last request are gone from it, while their
-            values are still there.
+        roster: Which records there are; those of the last request have left it, but their values
+            are not erased yet.
         target: What every certificate must meet.
         seed: None draws from the operating system; an integer is for experiments only.
         adaptive_requests: Whoever asks may have looked at models that were handed out (THEORY 8).
@@ -36,8 +36,8 @@ class Job(Secret):
         """Whether every model handed out, the learned one too, counts in the history."""
         return self.observer == "all" or self.adaptive_requests
 
-    def stored(self) -> Iterator[Tensor]:
-        """The values that this rests on, to notice accidental changes."""
+    def stored_values(self) -> Iterator[Tensor]:
+        """The values that the model rests on, to notice accidental changes."""
         raise NotImplementedError
 
     def without(self, rows: Iterable[int]) -> Self:

@@ -17,11 +17,11 @@ from torch import Tensor
 
 __all__ = [
     "SALT",
+    "add_salt",
     "file_bytes",
     "fresh_salt",
     "model_bytes",
     "salt_of",
-    "salted",
 ]
 
 SALT = "salt"  # its name in a file's metadata, and in secret state
@@ -32,18 +32,18 @@ def fresh_salt() -> Tensor:
     return torch.frombuffer(bytearray(secrets.token_bytes(32)), dtype=torch.uint8)
 
 
-def salted(secret: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
-    """Secret state of a model without noise: with a fresh salt for its file."""
+def add_salt(secret: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+    """Add a fresh salt to the secret state of a model without noise, for its file."""
     return {**(secret or {}), SALT: fresh_salt()}
 
 
 def salt_of(secret: dict[str, Tensor]) -> str | None:
-    """The salt in hexadecimal, where secret state has one."""
+    """The salt in hexadecimal; None if the secret state has none."""
     return bytes(secret[SALT].tolist()).hex() if SALT in secret else None
 
 
 def salt_in(content: bytes) -> str | None:
-    """The salt in a model's file."""
+    """The salt in a model's file; None if it has none."""
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     return header.get("__metadata__", {}).get(SALT)
 
@@ -54,5 +54,5 @@ def file_bytes(tensors: dict[str, Tensor], salt: str | None = None) -> bytes:
 
 
 def model_bytes(theta: Tensor, salt: str | None = None) -> bytes:
-    """One tensor, theta (outputs, features), float64; the last feature is the intercept's."""
+    """The file of a linear model: theta (outputs, features), float64, the intercept last."""
     return file_bytes({"theta": theta.contiguous()}, salt)

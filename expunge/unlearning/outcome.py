@@ -16,9 +16,9 @@ ROWS = "rows."  # secret tensors under these names have one row for each record
 
 @dataclass(frozen=True, repr=False)
 class Outcome(Secret):
-    """What a strategy hands back, for every kind of model.
+    """What a strategy returns, for every kind of model.
 
-    Whoever makes it gives the salt (`model_file.salted`): making a record draws nothing.
+    Whoever makes it gives the salt (`model_file.add_salt`): making a record draws no randomness.
 
     Args:
         state: The model by name, on the CPU: `theta` (outputs, features) of a linear one; what a
@@ -35,8 +35,8 @@ class Outcome(Secret):
         secret: Never released, never published: un-noised solutions and the like. Those whose
             names begin with "rows." have one row for each record, public ones first; those of
             forgotten records are zeroed once a request has succeeded.
-        flops: What it cost, counted; the operator's business alone, never printed in a
-            certificate, because a solver's iterations depend on what is forgotten.
+        flops: What it cost, counted; for the operator alone, never printed in a certificate,
+            because a solver's iterations depend on what is forgotten.
     """
 
     state: dict[str, Tensor]
@@ -54,8 +54,8 @@ class Outcome(Secret):
         if self.noise_free and SALT not in self.secret:
             raise ValueError("a model without noise, and no salt for its file")
 
-    def laid_out(self) -> "Outcome":
-        """As a file would bring it back, so that the next request is the same to the last bit."""
+    def lay_out(self) -> "Outcome":
+        """Lay tensors out as a file does, so that a loaded state gives the same bits."""
         secret = {name: value.contiguous() for name, value in self.secret.items()}
         return replace(self, secret=secret)
 

@@ -1,4 +1,4 @@
-"""Every strategy priced for a job, and which observers it is for."""
+"""What every strategy costs for a job, and which observers it is sound for."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,14 +16,14 @@ def check_observer(strategy: Strategy[Any], observer: Observer) -> None:
     """Check that a strategy is sound for an observer.
 
     Raises:
-        InvalidInput: it is not.
+        InvalidInput: the strategy is not sound for this observer.
     """
     if observer not in strategy.observers:
         raise InvalidInput("strategy", f"{strategy.name} is for observer 'final': {EXPOSED}")
 
 
 def price_each(strategies: Mapping[str, Any], job: Any, forget: int) -> list[Price]:
-    """Every strategy for forgetting so many records; those that can be taken first, by cost."""
+    """Price every strategy for forgetting so many records; those that can be taken come first."""
     rows = []
     for strategy in strategies.values():
         try:

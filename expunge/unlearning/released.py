@@ -1,6 +1,6 @@
-"""What may leave: a plain predictor with its certificate. No records, no secrets.
+"""What may be handed out: a plain predictor with its certificate. No records, no secrets.
 
-`release()` hands it out, and it is all that pickle writes of a fitted estimator.
+`release()` returns it, and it is all that pickle writes of a fitted estimator.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Released:
     Args:
         head: Weights, the bound that rows are scaled to, and labels.
         certificate: None before the first deletion.
-        salt: Of the file of a model without noise; it is in that file.
+        salt: The salt in the file of a model without noise; None with noise.
     """
 
     head: LinearHead
@@ -58,6 +58,7 @@ class Released:
 
     @classmethod
     def of(cls, fitted: "LinearFitted") -> "Released":
+        """The part of a fitted state that may be handed out, copied."""
         head = fitted.head
         loss = head.loss
         if isinstance(loss, Declared):  # a function of the user's; predictions need none
@@ -72,15 +73,15 @@ class Released:
 
     @property
     def classes_(self) -> np.ndarray | None:
-        """Labels of a classifier, sorted; None for a regression."""
+        """The labels of a classifier, sorted; None for a regression."""
         return self.head.classes
 
     def predict(self, rows: Any) -> np.ndarray:
-        """Labels, or values of a regression; (rows, features) as they came to `fit`."""
+        """Predict labels, or values of a regression, of rows as they were given to `fit`."""
         return self.head.predict(np.asarray(rows))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
-        """Probabilities of every class: (rows, classes)."""
+        """The probability of every class: (rows, classes)."""
         return self.head.probabilities(np.asarray(rows))
 
     @property

@@ -15,7 +15,7 @@ State = TypeVar("State", bound=Fitted)
 
 
 def honour(fitted: State, ids: Any, request: str | None = None) -> tuple[State, Certificate]:
-    """Delete these records, one id or several: the state after it, and its certificate.
+    """Delete these records, one id or several; return the state after it and its certificate.
 
     Their values are erased from the row store once everything has succeeded; the earlier state
     refuses from then on.
@@ -24,8 +24,8 @@ def honour(fitted: State, ids: Any, request: str | None = None) -> tuple[State, 
         request: What the operator calls this request; the certificate names it.
 
     Raises:
-        ValueError: an id that is unknown, public, repeated or already forgotten, named.
-        NoCertificate: nothing was changed; the message says why.
+        ValueError: an id is unknown, public, repeated or already forgotten; it is named.
+        NoCertificate: no certificate could be issued and nothing was changed; the message says why.
     """
     check_request(request)
     rows = fitted.job.roster.rows_of(ids)
@@ -41,4 +41,4 @@ def honour(fitted: State, ids: Any, request: str | None = None) -> tuple[State, 
     for name, values in after.outcome.secret.items():
         if name.startswith(ROWS):
             values[rows] = 0
-    return after.certified(certificate), certificate.model_copy(deep=True)
+    return after.with_certificate(certificate), certificate.model_copy(deep=True)

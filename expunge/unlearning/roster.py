@@ -1,7 +1,7 @@
 """Which records there are, and which of them left at which request. Public records come first.
 
-A row is a record's number from fit on; it never changes. `without` costs what a request names, not
-what there is: it adds one short list to those of the requests before.
+A row is a record's number from fit on; it never changes. `without` takes time in proportion to the
+request, not to the data: it adds one short list to those of the requests before.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,11 +38,11 @@ class Roster(Secret):
 
     @classmethod
     def of(cls, ids: Mapping[Any, int], public: int, left: Tensor | None = None) -> "Roster":
-        """Everybody at fit, or as `left` says who has left since.
+        """The roster of all records at fit, without those that have left since.
 
         Args:
             ids: Row of each private id, after the public ones (`ids.id_rows`).
-            left: As the property of that name.
+            left: The request at which each record left, as the property of that name.
         """
         keys = keys_of(chain((("public", row) for row in range(public)), ids))
         roster = cls(ids, public, keys)
@@ -58,12 +58,12 @@ class Roster(Secret):
 
     @property
     def private(self) -> int:
-        """Private records at fit."""
+        """How many private records there were at fit."""
         return len(self.ids)
 
     @property
     def records(self) -> int:
-        """All records at fit."""
+        """How many records there were at fit."""
         return self.public + self.private
 
     @property
@@ -73,21 +73,21 @@ class Roster(Secret):
 
     @property
     def forgotten(self) -> int:
-        """Private records that have left."""
+        """How many private records have left."""
         return sum(len(rows) for rows in self.departures)
 
     @property
     def retained(self) -> int:
-        """Records that are still there, public ones included."""
+        """How many records are still there, public ones included."""
         return self.records - self.forgotten
 
     @property
     def present(self) -> Tensor:
-        """(records,) who is still there; a new tensor each time."""
+        """Which records are still there: (records,), a new tensor each time."""
         return self.present_after(self.request)
 
     def present_after(self, request: int) -> Tensor:
-        """(records,) who was there after so many requests."""
+        """Which records were there after so many requests: (records,)."""
         there = np.ones(self.records, dtype=bool)
         for rows in self.departures[:request]:
             there[rows] = False
@@ -95,7 +95,7 @@ class Roster(Secret):
 
     @property
     def last(self) -> Tensor:
-        """(records,) who left at the last request."""
+        """Which records left at the last request: (records,)."""
         gone = np.zeros(self.records, dtype=bool)
         for rows in self.departures[-1:]:
             gone[rows] = True
@@ -103,17 +103,17 @@ class Roster(Secret):
 
     @property
     def left(self) -> Tensor:
-        """(records,) the request, counted from 1, at which each one left; 0 for those there."""
+        """The request, counted from 1, at which each record left: (records,); 0 if it is there."""
         request = np.zeros(self.records, dtype=np.int64)
         for number, rows in enumerate(self.departures, start=1):
             request[rows] = number
         return torch.from_numpy(request)
 
     def rows_of(self, ids: Any) -> list[int]:
-        """Rows of these ids, one or several, in the order given.
+        """The rows of these ids, one or several, in the order given.
 
         Raises:
-            ValueError: naming an id that is unknown, public, repeated or already forgotten.
+            ValueError: an id is unknown, public, repeated or already forgotten; it is named.
         """
         listed = as_list(ids)
         if not listed:
@@ -137,7 +137,7 @@ class Roster(Secret):
         """The roster after one more request, for these rows.
 
         Raises:
-            ValueError: a row that is not there or public; or nobody would remain.
+            ValueError: a row is public or has left, or no record would remain.
         """
         gone = np.unique(np.fromiter(rows, dtype=np.int64))
         for row in gone.tolist():

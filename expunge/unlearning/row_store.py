@@ -13,7 +13,7 @@ class RowStore(Secret):
 
     Args:
         columns: Tensors, or what is indexed like them, a row for each record.
-        first: The row of the roster that their first row is.
+        first: The roster's number of their first row.
         erasures: How many requests have had their rows erased here.
     """
 
@@ -21,7 +21,7 @@ class RowStore(Secret):
         self.columns, self.first, self.erasures = tuple(columns), first, erasures
 
     def erase(self, rows: Sequence[int]) -> None:
-        """Zero these rows of the roster; states from before cannot go on."""
+        """Set these rows of the roster to zero; earlier states refuse from then on."""
         self.erasures += 1
         for column in self.columns:
             column[[row - self.first for row in rows]] = 0

@@ -22,8 +22,8 @@ __all__ = [
     "lineage_of",
     "outcome_document",
     "records_in",
-    "restored_outcome",
-    "restored_terms",
+    "restore_outcome",
+    "restore_terms",
     "secret_tensors",
     "terms_document",
 ]
@@ -50,15 +50,15 @@ def terms_document(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def restored_terms(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `terms_document` said, as arguments of a job and of a fitted state."""
+def restore_terms(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Restore the terms of a fit, as arguments of a job and of a fitted state."""
     job = {name: document[name] for name in ("observer", "adaptive_requests", "seed")}
     job["target"] = EpsilonDelta(document["epsilon"], document["delta"])
     return job, {name: document[name] for name in ("released", "released_before")}
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
-    """An outcome without its tensors."""
+    """An outcome without its tensors, as JSON holds it."""
     return {
         "account": account_document(outcome.assumptions, outcome.history),
         "declared": list(outcome.declared),
@@ -75,14 +75,14 @@ def secret_tensors(outcome: Outcome) -> dict[str, Tensor]:
     return {f"{SECRET}{name}": value for name, value in outcome.secret.items()}
 
 
-def restored_outcome(
+def restore_outcome(
     document: dict[str, Any], state: dict[str, Tensor], tensors: dict[str, Tensor]
 ) -> Outcome:
-    """The outcome that was saved.
+    """Restore the outcome that was saved.
 
     Args:
-        state: Its model, by name.
-        tensors: Of the file; those of others are left aside.
+        state: The outcome's model, by name.
+        tensors: All tensors of the file, of which those of the outcome are taken.
     """
     assumptions, history = records_in(document["account"])
     return Outcome(
@@ -102,7 +102,7 @@ def restored_outcome(
 def account_document(
     assumptions: Assumptions | None, history: History | None
 ) -> dict[str, Any] | None:
-    """A history in the form that `expunge account` reads; None where there is none."""
+    """A history in the form that `expunge account` reads; None if the outcome has no history."""
     if assumptions is None or history is None:
         return None
     constants = {
@@ -121,7 +121,7 @@ def account_document(
 def records_in(
     document: dict[str, Any] | None,
 ) -> tuple[Assumptions | None, History | None]:
-    """What `account_document` was given."""
+    """The assumptions and the history in what `account_document` made."""
     if document is None:
         return None, None
     return AccountRequest.model_validate(document).records()

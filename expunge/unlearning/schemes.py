@@ -38,6 +38,8 @@ class Batch(NamedTuple):
 
 
 class Scheme(Protocol):
+    """How a step uses the records."""
+
     @property
     def normaliser(self) -> Normaliser: ...
 
@@ -95,8 +97,8 @@ class Cyclic:
     """The scheme in which steps go through the batches of a fixed partition in turn.
 
     Args:
-        batches: How many.
-        seed: Of the partition; public.
+        batches: How many batches there are.
+        seed: The seed of the partition; public.
     """
 
     batches: int
@@ -141,8 +143,8 @@ class PoissonBatch:
     """The scheme in which every step draws each record with the same probability.
 
     Args:
-        rate: q.
-        seed: Of the draws; public, and not the noise's.
+        rate: The probability q.
+        seed: The seed of the draws; public, and not the noise's.
     """
 
     rate: float
@@ -178,10 +180,10 @@ class PoissonBatch:
 
 
 def scheme_record(name: str, value: Any) -> Scheme:
-    """A rule for parameters (`core/checks`): anything with a scheme's verbs.
+    """A rule for parameters (`core/checks`): the value must have a scheme's verbs.
 
     Raises:
-        ValueError: it has not.
+        ValueError: the value lacks one of them.
     """
     verbs = ("normaliser", "load", "batch", "record")
     if isinstance(value, type) or not all(hasattr(value, verb) for verb in verbs):

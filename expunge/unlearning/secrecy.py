@@ -21,12 +21,12 @@ class Secret:
         return f"<{type(self).__name__}: records and secret state, not shown>"
 
     def __copy__(self) -> Self:
-        return self._made_of(vars(self))
+        return self._rebuild(vars(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self._made_of(copy.deepcopy(vars(self), memo))
+        return self._rebuild(copy.deepcopy(vars(self), memo))
 
-    def _made_of(self, values: dict[str, Any]) -> Self:
+    def _rebuild(self, values: dict[str, Any]) -> Self:
         made = object.__new__(type(self))
         vars(made).update(values)
         return made

@@ -1,6 +1,6 @@
 """Strategies in JSON: settings by name, code never.
 
-A strategy comes back whole, because it is a registered record of plain settings; an optimiser by
+A strategy is rebuilt whole, because it is a registered record of plain settings; an optimiser by
 its name in torch.optim, alone or in a functools.partial.
 """
 
@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 from expunge.errors import InvalidInput
 from expunge.unlearning.networks.training import Training
 from expunge.unlearning.schemes import SCHEMES
-from expunge.unlearning.strategy import registered_as, registered_type
+from expunge.unlearning.strategy import registered_name, registered_type
 
 __all__ = ["describe", "rebuild"]
 
@@ -52,10 +52,10 @@ def describe(value: Any, where: str) -> Any:
 
 
 def rebuild(document: Any) -> Any:
-    """What was described.
+    """Rebuild settings from what `describe` made of them.
 
     Raises:
-        ValueError: nothing of this kind is known.
+        ValueError: no record or optimiser has this name.
     """
     if not isinstance(document, dict):
         return document
@@ -69,8 +69,8 @@ def rebuild(document: Any) -> Any:
 
 
 def _kind_of(value: Any) -> str | None:
-    """The name under which a record comes back; None where it would not."""
+    """The name under which a record can be rebuilt; None if it cannot."""
     if not is_dataclass(value) or isinstance(value, type):
         return None
     name = type(value).__name__
-    return name if PARTS.get(name) is type(value) else registered_as(value)
+    return name if PARTS.get(name) is type(value) else registered_name(value)

@@ -29,8 +29,8 @@ __all__ = [
     "GROUP",
     "Models",
     "Strategy",
-    "registered",
-    "registered_as",
+    "registered_name",
+    "registered_strategies",
     "registered_type",
     "strategy_names",
     "strategy_of",
@@ -68,9 +68,9 @@ class Strategy(Protocol[Given]):
 
     An implementation must satisfy: nothing of the job is changed; whatever the history says was
     done was done; sizes, noise and numbers of steps are functions of counts and targets, never of
-    records; anything off raises `NoCertificate` (or `ValueError` for a setting) before anything
-    is handed back. Those of other packages also have a `comparator`, in words: what their models
-    are hard to tell from, which `accounting.kinds` says of ours.
+    records; whatever is wrong raises `NoCertificate` (or `ValueError` for a setting) before
+    anything is returned. Strategies of other packages also have a `comparator`, in words: what
+    their models are hard to tell from, which `accounting.kinds` says of ours.
     """
 
     name: ClassVar[str]
@@ -83,7 +83,7 @@ class Strategy(Protocol[Given]):
 
         Args:
             job: After the deletion: the request's records are gone from the roster.
-            before: What fit, or the request before, handed back.
+            before: What `fit`, or the request before, returned.
         """
         ...
 
@@ -98,7 +98,7 @@ class Strategy(Protocol[Given]):
         ...
 
     def price(self, job: Given, forget: int) -> "Price":
-        """What forgetting so many records would cost and leave: counts and settings only.
+        """The price of forgetting so many records, from counts and settings only.
 
         Raises:
             ValueError, NoCertificate, Refused: it cannot be taken; the message says why.
@@ -107,24 +107,24 @@ class Strategy(Protocol[Given]):
 
 
 def strategy_names(models: Models) -> list[str]:
-    """Names that a user may give, ours first."""
+    """The names that a user may give, ours first."""
     return [*OURS[models], *sorted(_foreign(models))]
 
 
-def registered(models: Models) -> dict[str, Any]:
+def registered_strategies(models: Models) -> dict[str, Any]:
     """Every strategy with its default settings, by its own name."""
     records = [_load(models, name) for name in strategy_names(models)]
     return {record.name: record for record in reversed(records)}
 
 
 def strategy_of(models: Models, given: Any, also: Sequence[str] = ()) -> Any:
-    """The strategy of this name, or the record that is given.
+    """The strategy of this name, or the record that is given, checked.
 
     Args:
-        also: Other names that the caller knows, for the message.
+        also: Other names that the caller accepts, for the message.
 
     Raises:
-        InvalidInput: no such name, or a record without a strategy's verbs.
+        InvalidInput: no strategy has this name, or the record lacks a strategy's verbs.
     """
     if isinstance(given, str):
         if given not in strategy_names(models):
@@ -137,7 +137,7 @@ def strategy_of(models: Models, given: Any, also: Sequence[str] = ()) -> Any:
     return given
 
 
-def registered_as(record: Any) -> str | None:
+def registered_name(record: Any) -> str | None:
     """The registered name of a record's class, with its kind of model: "linear.residual"."""
     for models in OURS:
         name = getattr(record, "name", None)
@@ -147,10 +147,10 @@ def registered_as(record: Any) -> str | None:
 
 
 def registered_type(name: str) -> type:
-    """The class of a record that `registered_as` gave this name.
+    """The class of a record that `registered_name` gave this name.
 
     Raises:
-        ValueError: none has it.
+        ValueError: no registered strategy has this name.
     """
     for models in OURS:
         own = name.removeprefix(f"{models}.")
@@ -161,7 +161,7 @@ def registered_type(name: str) -> type:
 
 @functools.cache
 def _foreign(models: Models) -> Mapping[str, metadata.EntryPoint]:
-    """What other packages register, by name; looked up once in a process."""
+    """The strategies that other packages register, by name; looked up once in a process."""
     offered = metadata.entry_points(group=GROUP)
     of_this_kind = {
         entry.name.removeprefix(f"{models}."): entry
@@ -175,16 +175,16 @@ def _load(models: Models, name: str) -> Any:
     """The record of a registered name, with its default settings.
 
     Raises:
-        InvalidInput: what another package registered does not load or is no strategy.
+        InvalidInput: what another package registered does not load, or is not a strategy.
     """
     if name in OURS[models]:
         module, attribute = OURS[models][name].split(":")
-        found = getattr(import_module(f"expunge.unlearning.{module}"), attribute)
-        return found() if isinstance(found, type) else found
+        registration = getattr(import_module(f"expunge.unlearning.{module}"), attribute)
+        return registration() if isinstance(registration, type) else registration
     entry = _foreign(models)[name]
     try:
-        found = entry.load()
-        record = found() if isinstance(found, type) else found
+        registration = entry.load()
+        record = registration() if isinstance(registration, type) else registration
     except Exception as error:
         raise InvalidInput("strategy", f"{name}: {entry.value} does not load: {error}") from error
     _check(record)
@@ -194,10 +194,10 @@ def _load(models: Models, name: str) -> Any:
 
 
 def _check(record: Any) -> None:
-    """Check that a record has a strategy's verbs, and no name that means another one.
+    """Check that a record has a strategy's verbs and does not take the name of one of ours.
 
     Raises:
-        InvalidInput: it has not, or it has.
+        InvalidInput: the record lacks a verb, or takes such a name.
     """
     from expunge.accounting.kinds import KINDS
 

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp, mpf
 
 from expunge.accounting import Refused
-from expunge.accounting.decimals import decimal, geometric, rounded_up, wide_range
+from expunge.accounting.decimals import decimal, geometric, round_up, wide_range
 
 
 def exact(value: Decimal) -> mpf:
@@ -52,7 +52,7 @@ def test_fractions_keep_57_digits_outside_the_wide_range_too() -> None:
 
 def test_rounding_up_is_never_below_and_keeps_an_exact_zero() -> None:
     for value in (Decimal(1) / 3, Decimal("1e-400"), Decimal("1e400"), Decimal("2.5")):
-        assert Decimal(rounded_up(value)) >= value
-    assert rounded_up(Decimal("1e-400")) == 5e-324
-    assert rounded_up(Decimal("1e400")) == math.inf
-    assert rounded_up(Decimal(0)) == 0.0
+        assert Decimal(round_up(value)) >= value
+    assert round_up(Decimal("1e-400")) == 5e-324
+    assert round_up(Decimal("1e400")) == math.inf
+    assert round_up(Decimal(0)) == 0.0

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from expunge.accounting import InvalidInput, Phase, Poisson
-from expunge.accounting.document import AccountRequest, parse_account, parse_json, validated
+from expunge.accounting.document import AccountRequest, parse_account, parse_json, validate
 
 PHASE = {"steps": 10, "step_size": 0.5, "sigma": 0.1, "samples": 100, "forgotten": 3}
 SMALL = {"assumptions": {"smoothness": 1, "lipschitz": 1}, "phases": [PHASE], "delta": 1e-5}
@@ -121,4 +121,4 @@ def test_what_is_not_json_is_called_so_on_one_line(text):
 @pytest.mark.parametrize("document", [None, 1, "text", [], [SMALL]])
 def test_only_an_object_is_a_document(document):
     with pytest.raises(InvalidInput, match="JSON object"):
-        validated(AccountRequest, document)
+        validate(AccountRequest, document)

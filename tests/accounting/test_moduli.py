@@ -20,7 +20,7 @@ from expunge.accounting.moduli import (
     check_step_sizes,
     every_step,
     moduli,
-    resized,
+    resize,
     smooth_parts,
     split_trailing,
     total_steps,
@@ -406,10 +406,10 @@ def test_trailing_steps_are_split_off_a_run_and_off_a_cycle() -> None:
 def test_resizing_a_run_resizes_its_smooth_piece() -> None:
     (both,) = parts_of(CLIPPED_SMOOTH, phase())
     assert isinstance(both, Run)
-    shorter = resized(both, 3)
+    shorter = resize(both, 3)
     assert shorter.smooth is not None
     assert (shorter.steps, shorter.smooth.steps) == (3, 3)
-    assert resized(run(5, 1.0), 3) == run(3, 1.0)
+    assert resize(run(5, 1.0), 3) == run(3, 1.0)
 
 
 def test_a_poisson_batch_of_the_expected_size_still_has_only_the_ridge_for_sure() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mpmath import mp, mpf
 
-from experiments.printed import theorem_printed
+from experiments.printed import printed_theorem
 from expunge.accounting import Assumptions, History, Phase, Refused, learn_unlearn
 from expunge.accounting import conversions as cv
 from expunge.accounting.advantage import PaperAdvantage
@@ -116,7 +116,7 @@ def learn_unlearn_(given: dict[str, Any]) -> Answers:
         "eps_shift_fixed_delta1e5": by_shift_fixed.epsilon(1e-5),
         "delta_shift_eps1": LogDelta(log_delta) if log_delta < -690 else by_shift.delta(1.0),
         "lsi_learning_per_alpha_corrected": corrected,
-        "lsi_learning_per_alpha_printed": theorem_printed(
+        "lsi_learning_per_alpha_printed": printed_theorem(
             gradient_gap=2 * M * n_f / n,
             step_size=eta,
             sigma=sigma,

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from expunge.divergence.lower_estimates import _shrunk_direction, along, held_out, on_probes
+from expunge.divergence.lower_estimates import (
+    _shrunk_direction,
+    estimate_along,
+    estimate_held_out,
+    on_probes,
+)
 from tests.divergence.laws import shifted
 
 
@@ -14,14 +19,20 @@ def axis(dimension, place=0):
 
 def test_the_right_direction_reaches_the_truth():
     values = np.array(
-        [along(*shifted(300, 30, 0.5, seed=s), axis(30), order=2.0).value for s in range(60)]
+        [
+            estimate_along(*shifted(300, 30, 0.5, seed=s), axis(30), order=2.0).value
+            for s in range(60)
+        ]
     )
     assert abs(values.mean() - 0.5) < 5 * values.std(ddof=1) / np.sqrt(len(values))
 
 
 def test_a_wrong_direction_sees_nothing():
     values = np.array(
-        [along(*shifted(300, 30, 3.0, seed=s), axis(30, 7), order=2.0).value for s in range(60)]
+        [
+            estimate_along(*shifted(300, 30, 3.0, seed=s), axis(30, 7), order=2.0).value
+            for s in range(60)
+        ]
     )
     assert abs(values.mean()) < 5 * values.std(ddof=1) / np.sqrt(len(values))
 
@@ -29,7 +40,7 @@ def test_a_wrong_direction_sees_nothing():
 def test_a_learned_direction_stays_below_the_truth():
     """D * D/(D + 2 d/N): 0.5 of the truth at D = 1, d = 100, N = 200 to learn from."""
     values = np.array(
-        [held_out(*shifted(400, 100, 1.0, seed=s), order=2.0).value for s in range(40)]
+        [estimate_held_out(*shifted(400, 100, 1.0, seed=s), order=2.0).value for s in range(40)]
     )
     error = values.std(ddof=1) / np.sqrt(len(values))
     assert 0.2 < values.mean() + 5 * error < 1.0
@@ -40,15 +51,15 @@ def test_equal_laws_give_zero_although_the_direction_was_learned():
     honest, fault = [], []
     for seed in range(40):
         p, q = shifted(200, 60, 0.0, seed=seed)
-        honest.append(held_out(p, q, order=2.0).value)
-        fault.append(along(p, q, p.mean(0) - q.mean(0), order=2.0).value)
+        honest.append(estimate_held_out(p, q, order=2.0).value)
+        fault.append(estimate_along(p, q, p.mean(0) - q.mean(0), order=2.0).value)
     for values, biased in ((np.array(honest), False), (np.array(fault), True)):
         error = values.std(ddof=1) / np.sqrt(len(values))
         assert (abs(values.mean()) > 5 * error) == biased
 
 
 def test_more_dimensions_than_samples_are_no_obstacle():
-    found = held_out(*shifted(60, 500, 0.0, seed=0), order=2.0)
+    found = estimate_held_out(*shifted(60, 500, 0.0, seed=0), order=2.0)
     assert found.kind == "lower estimate"
     assert found.interval[0] <= 0 <= found.interval[1]
 

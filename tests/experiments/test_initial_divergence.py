@@ -8,7 +8,7 @@ import pytest
 from experiments.initial_divergence.report import report
 from experiments.initial_divergence.run import run, verdicts
 from experiments.initial_divergence.settings import SCALES
-from experiments.tables import chosen
+from experiments.tables import select
 
 RESULTS = Path(__file__).parents[2] / "experiments/initial_divergence/results"
 
@@ -57,7 +57,7 @@ def test_the_certificate_covers_every_split(committed):
 
 
 def test_forgetting_whole_classes_leaves_a_larger_gap_than_forgetting_at_random(committed):
-    by_class = chosen(committed["rows"], variant="forgotten by class", unlearn_steps=1)
-    at_random = chosen(committed["rows"], variant="base", unlearn_steps=1)
+    by_class = select(committed["rows"], variant="forgotten by class", unlearn_steps=1)
+    at_random = select(committed["rows"], variant="base", unlearn_steps=1)
     for special, plain in zip(by_class, at_random, strict=True):
         assert min(special["values"]) > max(plain["values"])

@@ -11,9 +11,9 @@ from experiments.head_problems import (
     Chain,
     Point,
     Variant,
-    certified,
+    certified_divergence,
     closeness,
-    designed,
+    design_points,
     paper_points,
     problem,
     series,
@@ -24,7 +24,7 @@ from experiments.renyi_vs_public_data.settings import SCALES
 from experiments.renyi_vs_public_data.verdicts import by_k, parted, verdicts
 from experiments.split_intervals import geometric, mean_interval, ratio
 from experiments.spread import spread
-from experiments.tables import chosen
+from experiments.tables import select
 from expunge.audit.heads import predicted
 
 RESULTS = Path(__file__).parents[2] / "experiments/renyi_vs_public_data/results"
@@ -50,7 +50,7 @@ def test_the_papers_points_keep_their_total_and_the_series_its_forget_set():
         (20_000, 2_000),
     ]
     assert {p.total for p in points} == {42_000}
-    assert len(designed(20_000)) == 9
+    assert len(design_points(20_000)) == 9
     alone = series(20_000, (0, 8))
     assert [(p.public, p.forget) for p in alone] == [(0, 7_000), (160_000, 7_000)]
 
@@ -100,7 +100,7 @@ def test_closeness_is_the_prediction_and_lies_below_the_certificate():
         predicted(found, unlearn_steps=2, checked=0).value, rel=1e-5
     )
     assert told["room"] > 5
-    assert told["value"] < certified(Variant(), point, SHORT, 10, 2)
+    assert told["value"] < certified_divergence(Variant(), point, SHORT, 10, 2)
 
 
 def test_a_default_start_and_independent_batches_are_not_predicted():
@@ -151,7 +151,7 @@ def test_an_effect_of_the_forget_set_alone_is_not_laid_to_public_data():
 
 def test_a_fall_with_k_is_the_product_of_means_and_noise():
     result = _planted(lambda *counts: 1 / counts[-1])  # shifts as above: constant, all is noise
-    rows = chosen(result["rows"], public=10, forget=2)
+    rows = select(result["rows"], public=10, forget=2)
     found = by_k(rows)
     assert found["in all"].value == pytest.approx(1 / 5)
     assert found["means"].value == pytest.approx(1.0)
@@ -224,7 +224,7 @@ def test_a_rerun_of_one_committed_cell_gives_the_same_number(committed):
         found = problem(pair, point, Variant(), Chain(), split=0)
     except FileNotFoundError:
         pytest.skip("EXPUNGE_DATA is not set")
-    (row,) = chosen(committed["rows"], pair=pair, design="grid", unlearn_steps=1, **_counts(point))
+    (row,) = select(committed["rows"], pair=pair, design="grid", unlearn_steps=1, **_counts(point))
     assert closeness(found, 1)["value"] == pytest.approx(row["values"][0], rel=1e-3)
 
 

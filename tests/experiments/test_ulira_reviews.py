@@ -12,9 +12,9 @@ import torch
 
 from experiments import review_reports
 from experiments.parts import machine
-from experiments.power import Interval, needed
-from experiments.review_models import MODELS, PAPER, cut
-from experiments.review_reports import learning
+from experiments.power import Interval, models_needed
+from experiments.review_models import MODELS, PAPER, list_cuts
+from experiments.review_reports import judge_learning
 from experiments.reviews_lstm import models as models_module
 from experiments.reviews_lstm import processes as processes_module
 from experiments.reviews_lstm import search as search_module
@@ -205,8 +205,8 @@ def test_no_interval_of_a_confidence_leaves_the_unit_interval():
 
 
 def test_more_models_are_needed_for_a_smaller_effect():
-    assert needed(Interval(0.1, -0.1, 0.3), 75) == f"about {int(75 * (1.43 * 2) ** 2):,}"
-    assert needed(Interval(0.0, -0.2, 0.2), 75) == "more than a million"
+    assert models_needed(Interval(0.1, -0.1, 0.3), 75) == f"about {int(75 * (1.43 * 2) ** 2):,}"
+    assert models_needed(Interval(0.0, -0.2, 0.2), 75) == "more than a million"
 
 
 def test_the_difference_of_an_attack_from_itself_has_no_size():
@@ -304,17 +304,17 @@ def test_a_grid_without_the_paper_s_sigma_is_refused():
 def test_failing_to_learn_is_blamed_on_sigma_only_where_models_without_noise_learn():
     cell = {"arm": "paper", "sigma": 0.1, "step_size": 1.0, "public": "without"}
     guess = Interval(0.5, 0.49, 0.51)
-    assert learning(cell, guess, SEARCH)[2].startswith("does not hold")
+    assert judge_learning(cell, guess, SEARCH)[2].startswith("does not hold")
     nobody = {arm: {"accuracy": 0.55} for arm in SEARCH}
-    assert "without noise hardly learn either" in learning(cell, guess, nobody)[2]
-    assert learning(cell, Interval(0.8, 0.79, 0.81), SEARCH)[2] == "holds"
-    assert "within the interval" in learning(cell, Interval(0.6, 0.58, 0.62), SEARCH)[2]
+    assert "without noise hardly learn either" in judge_learning(cell, guess, nobody)[2]
+    assert judge_learning(cell, Interval(0.8, 0.79, 0.81), SEARCH)[2] == "holds"
+    assert "within the interval" in judge_learning(cell, Interval(0.6, 0.58, 0.62), SEARCH)[2]
     assert review_reports.LEARNT == 0.6
 
 
 def test_models_that_learn_public_reviews_but_not_private_ones_are_not_blamed_on_sigma():
     cell = {"arm": "learns", "sigma": 0.01, "step_size": 1.0, "public": "without"}
-    told = learning(cell, Interval(0.53, 0.52, 0.54), SEARCH)[2]
+    told = judge_learning(cell, Interval(0.53, 0.52, 0.54), SEARCH)[2]
     assert told.startswith("cannot conclude at this scale")
     assert "more models could not tell" in told
 
@@ -498,9 +498,9 @@ def test_cells_and_blocks_share_no_randomness(monkeypatch):
 def test_everything_smaller_than_the_paper_s_is_named():
     full = Corpus(TOY, 25_000, 50_000, 10_000, 200)
     whole = replace(MODELS["paper"], corpus=full)
-    assert cut(whole, of_each_law=75, public=50_000, forget=100) == []
-    assert len(cut(SMALL, of_each_law=24, public=60, forget=10)) == len(PAPER)
-    paper = cut(MODELS["paper"], of_each_law=75, public=33_260, forget=100)
+    assert list_cuts(whole, of_each_law=75, public=50_000, forget=100) == []
+    assert len(list_cuts(SMALL, of_each_law=24, public=60, forget=10)) == len(PAPER)
+    paper = list_cuts(MODELS["paper"], of_each_law=75, public=33_260, forget=100)
     assert paper == ["words read of a review: 48 of 200", "public reviews: 33,260 of 50,000"]
 
 

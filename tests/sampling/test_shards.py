@@ -45,7 +45,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
 
 def test_half_a_file_is_no_file(tmp_path):
     recipe = Recipe(made(), ("learned",), (), 0)
-    folder = shards.ShardFolder.opened(tmp_path, recipe, [Block(0, 2)])
+    folder = shards.ShardFolder.open(tmp_path, recipe, [Block(0, 2)])
     folder.shard(Block(0, 2)).with_suffix(".new").write_bytes(b"half")
     assert folder.missing([Block(0, 2)]) == [Block(0, 2)]
     folder.save(Block(0, 2), run_block(recipe, 0, 2))

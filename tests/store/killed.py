@@ -21,7 +21,7 @@ from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import file_differences
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput
-from expunge.store import read, settle, sole_writer, unerased, write
+from expunge.store import read, settle, sole_writer, unerased_files, write
 from expunge.store.index import digest
 from tests.store.generations import (
     files_in,
@@ -67,7 +67,7 @@ def prepare(name, scratch):
         touches = forked(next_one, copied(start, scratch / "recorded"), record=True)["touches"]
         committed = len(touches) - touches[::-1].index("index.json")
         assert forked(next_one, start, committed + 1) is None
-        assert unerased(folder)
+        assert unerased_files(folder)
     return start, {"settled": settle, "by ledger": by_ledger}.get(name, next_one)
 
 
@@ -177,7 +177,7 @@ def outcome(work, place, moment, name):
         "after": after,
         "on_top_after": on_top(folder),
         "left": sorted(left),
-        "unerased": len(unerased(folder)) if after is not None else 0,
+        "unerased": len(unerased_files(folder)) if after is not None else 0,
         "traces": [holds(folder, trace(request)) for request in (1, 2, 3)] if left else [],
     }
 

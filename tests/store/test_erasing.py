@@ -2,7 +2,7 @@
 
 import pytest
 
-from expunge.store import NotErased, erasing, read, settle, sole_writer, unerased, write
+from expunge.store import NotErased, erasing, read, settle, sole_writer, unerased_files, write
 from tests.store.generations import files_in, following, holds, saved_in, trace
 
 
@@ -16,7 +16,7 @@ def test_nothing_of_a_forgotten_row_is_left(folder):
         assert holds(folder, trace(request))
         write(folder, following(read(folder)))
         assert not holds(folder, trace(request))
-        assert unerased(folder) == ()
+        assert unerased_files(folder) == ()
 
 
 def test_other_rows_stay_in_the_files_that_they_were_in(folder):
@@ -32,11 +32,11 @@ def test_other_rows_stay_in_the_files_that_they_were_in(folder):
 def test_between_commit_and_erasure_what_is_left_is_named(folder):
     with sole_writer(folder) as writer:
         writer.commit(writer.prepare(following(read(folder))))
-        left = unerased(folder)
+        left = unerased_files(folder)
         assert any(trace(1) in path.read_bytes() for path in left)
         assert folder / "model.safetensors" in left  # it is the one before
         assert read(folder).document["requests"] == 1
-    assert unerased(folder) == ()
+    assert unerased_files(folder) == ()
 
 
 def refuse(monkeypatch, name):
@@ -58,7 +58,7 @@ def test_a_file_that_cannot_be_deleted_is_named_and_blocks_no_reader(folder, mon
         write(folder, following(read(folder)))
     (path,) = caught.value.paths
     assert trace(1) in path.read_bytes()
-    assert unerased(folder) == (path,)
+    assert unerased_files(folder) == (path,)
     read(folder).check()
     assert read(folder).document["requests"] == 1
     with pytest.raises(NotErased):
@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_deleted_is_named_and_blocks_no_reader(folder, mon
     monkeypatch.undo()
     settle(folder)
     assert not holds(folder, trace(1))
-    assert unerased(folder) == ()
+    assert unerased_files(folder) == ()
 
 
 def test_a_model_that_cannot_be_replaced_is_named(folder, monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 
 from expunge.errors import InvalidInput
 from expunge.store import read, settle, write
-from expunge.store.layout import check_ours, ours
+from expunge.store.layout import check_ours, own_files
 from tests.store.generations import files_in, fresh, saved_in
 
 TOKEN = "0123456789abcdef"
@@ -38,7 +38,7 @@ def test_what_a_killed_writer_left_is_ours_and_swept(tmp_path, name):
     folder = saved_in(tmp_path / "m")
     before = files_in(folder)
     (folder / name).write_bytes(b"left behind")
-    assert folder / name in set(ours(folder))
+    assert folder / name in set(own_files(folder))
     settle(folder)
     assert files_in(folder) == before
 

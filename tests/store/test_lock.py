@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from expunge.store import Locked, lock, read, settle, sole_writer, write
-from expunge.store.lock import alone
+from expunge.store.lock import hold_lock
 from tests.store.generations import files_in, following, fresh, saved_in
 
 
@@ -24,7 +24,7 @@ def test_while_one_writes_nobody_else_does_and_everybody_reads(tmp_path):
 
 
 def test_a_lock_leaves_nothing_behind(tmp_path):
-    with alone(tmp_path / "m"):
+    with hold_lock(tmp_path / "m"):
         assert (tmp_path / "m/secret/.lock").exists()
     assert list(tmp_path.iterdir()) == []
     folder = saved_in(tmp_path / "m")
@@ -64,7 +64,7 @@ def test_a_folder_that_vanishes_before_the_lock_is_made_is_busy(tmp_path, monkey
         return opened(path, *arguments)
 
     monkeypatch.setattr(lock.os, "open", late)
-    with pytest.raises(Locked), alone(tmp_path / "m"):
+    with pytest.raises(Locked), hold_lock(tmp_path / "m"):
         pass
 
 
@@ -75,6 +75,6 @@ def test_where_there_is_no_flock_one_writes_all_the_same(tmp_path, monkeypatch):
 
 def test_the_lock_and_its_folder_are_the_owner_s(tmp_path):
     (tmp_path / "m/secret").mkdir(mode=0o755, parents=True)
-    with alone(tmp_path / "m"):
+    with hold_lock(tmp_path / "m"):
         assert stat.S_IMODE((tmp_path / "m/secret").stat().st_mode) == 0o700
         assert stat.S_IMODE((tmp_path / "m/secret/.lock").stat().st_mode) == 0o600

@@ -13,7 +13,7 @@ from expunge.unlearning.linear.budget import metered, nominal_cost
 from expunge.unlearning.linear.tolerances import attainable
 from expunge.unlearning.networks.training import Training
 from expunge.unlearning.requests import honour
-from expunge.unlearning.strategy import registered
+from expunge.unlearning.strategy import registered_strategies
 from tests.unlearning.certificates import told
 from tests.unlearning.networks import problems as networks
 from tests.unlearning.networks.test_saved_unlearner import load as load_network
@@ -30,9 +30,13 @@ QUICKER = {  # settings that change what a strategy costs here, not what it must
     "network.langevin": {"learn_steps": 4, "unlearn_steps": 2},
     "network.clipped": {"training": SHORT, "unlearn_steps": 3},
 }
-EACH = [(models, name) for models in ("linear", "network") for name in registered(models)]
+EACH = [
+    (models, name) for models in ("linear", "network") for name in registered_strategies(models)
+]
 STRATEGIES = {
-    f"{models}.{name}": replace(registered(models)[name], **QUICKER.get(f"{models}.{name}", {}))
+    f"{models}.{name}": replace(
+        registered_strategies(models)[name], **QUICKER.get(f"{models}.{name}", {})
+    )
     for models, name in EACH
 }
 
@@ -63,7 +67,7 @@ def job_for(name, observer="final"):
 
 def values(fitted):
     outcome = fitted.outcome
-    parts = [*fitted.job.stored(), *outcome.state.values(), *outcome.secret.values()]
+    parts = [*fitted.job.stored_values(), *outcome.state.values(), *outcome.secret.values()]
     return [part.clone() for part in parts]
 
 
@@ -99,12 +103,12 @@ def refuse(*args):
 
 def test_it_changes_nothing_of_the_job_it_is_given(name):
     strategy, (job, asked) = STRATEGIES[name], job_for(name)
-    before = [part.clone() for part in job.stored()]
+    before = [part.clone() for part in job.stored_values()]
     outcome = strategy.fit(job)
     kept = copy.deepcopy(outcome.secret)
     strategy.forget(asked, outcome)
     strategy.placebo(asked, outcome)
-    assert all(map(torch.equal, job.stored(), before))
+    assert all(map(torch.equal, job.stored_values(), before))
     assert all(torch.equal(outcome.secret[part], value) for part, value in kept.items())
 
 

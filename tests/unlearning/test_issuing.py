@@ -9,7 +9,7 @@ from expunge.accounting.verification import differences, file_differences
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.linear.linear_fitted import PREPROCESSING, LinearFitted
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.model_file import model_bytes, salted
+from expunge.unlearning.model_file import add_salt, model_bytes
 from expunge.unlearning.row_store import RowStore
 from tests.unlearning.problems import job_of, without
 
@@ -61,7 +61,7 @@ def file_sha256(*model):
 
 
 def bare(outcome):
-    return replace(outcome, noise_free=True, secret=salted())
+    return replace(outcome, noise_free=True, secret=add_salt())
 
 
 def test_a_noise_free_model_gets_a_salted_commitment_that_nobody_can_try(outcome):

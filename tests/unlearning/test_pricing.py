@@ -5,7 +5,7 @@ import pytest
 from expunge.accounting.prices import EXPOSED, Price
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.pricing import check_observer, price_each
-from expunge.unlearning.strategy import registered
+from expunge.unlearning.strategy import registered_strategies
 from tests.unlearning.networks.problems import job_of as network_job
 from tests.unlearning.problems import job_of as linear_job
 
@@ -29,8 +29,8 @@ class Fixed:
 @pytest.mark.parametrize("models", JOBS)
 @pytest.mark.parametrize("observer", ["final", "all"])
 def test_costs_are_shares_of_retraining_in_the_same_list(models, observer):
-    rows = price_each(registered(models), JOBS[models](observer=observer), 3)
-    assert {row.name for row in rows} == set(registered(models))
+    rows = price_each(registered_strategies(models), JOBS[models](observer=observer), 3)
+    assert {row.name for row in rows} == set(registered_strategies(models))
     (retraining,) = (row.steps for row in rows if row.name == "retrain")
     for row in rows:
         if row.steps is not None:
@@ -38,7 +38,7 @@ def test_costs_are_shares_of_retraining_in_the_same_list(models, observer):
     taken = [row.steps for row in rows if row.excluded is None]
     assert taken == sorted(taken)
     for row in rows:
-        if observer not in registered(models)[row.name].observers:
+        if observer not in registered_strategies(models)[row.name].observers:
             assert row.excluded is not None
 
 

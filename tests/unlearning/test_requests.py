@@ -27,7 +27,7 @@ def some_ids(state, count=2):
 
 
 def stored(state):
-    return [value.clone() for value in state.job.stored()]
+    return [value.clone() for value in state.job.stored_values()]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,8 +11,8 @@ from expunge.unlearning.saved_state import (
     lineage_of,
     outcome_document,
     records_in,
-    restored_outcome,
-    restored_terms,
+    restore_outcome,
+    restore_terms,
     secret_tensors,
     terms_document,
 )
@@ -36,7 +36,7 @@ def through_json(document):
 def test_an_outcome_comes_back_whole(state):
     outcome = state.outcome
     document = through_json(outcome_document(outcome))
-    again = restored_outcome(document, outcome.state, secret_tensors(outcome) | {"other": None})
+    again = restore_outcome(document, outcome.state, secret_tensors(outcome) | {"other": None})
     for field in {field.name for field in fields(outcome)} - {"assumptions", "secret"}:
         assert getattr(again, field) is outcome.state or (
             getattr(again, field) == getattr(outcome, field)
@@ -62,7 +62,7 @@ def stated(assumptions):
 
 
 def test_terms_are_those_of_the_fit(state):
-    for_job, for_fitted = restored_terms(through_json(terms_document(state)))
+    for_job, for_fitted = restore_terms(through_json(terms_document(state)))
     assert {name: getattr(state.job, name) for name in for_job} == for_job
     assert {name: getattr(state, name) for name in for_fitted} == for_fitted
     assert {"target", "observer", "adaptive_requests", "seed"} == set(for_job)

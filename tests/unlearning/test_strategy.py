@@ -14,8 +14,8 @@ from expunge.unlearning.networks.head import Head
 from expunge.unlearning.strategy import (
     OURS,
     VERBS,
-    registered,
-    registered_as,
+    registered_name,
+    registered_strategies,
     registered_type,
     strategy_names,
     strategy_of,
@@ -72,20 +72,31 @@ def test_every_name_gives_a_record_with_all_verbs(models, name):
     record = strategy_of(models, name)
     assert all(hasattr(record, verb) for verb in VERBS)
     assert strategy_of(models, record) is record
-    assert registered_type(registered_as(record)) is type(record)
+    assert registered_type(registered_name(record)) is type(record)
 
 
 def test_registered_strategies_are_known_by_their_own_names():
-    assert set(registered("linear")) == {"residual", "langevin", "noise_first", "retrain"}
-    assert set(registered("network")) == {"head", "head+finetune", "retrain", "langevin", "clipped"}
-    assert registered("network")["clipped"] == strategy_of("network", "clipped")
+    assert set(registered_strategies("linear")) == {
+        "residual",
+        "langevin",
+        "noise_first",
+        "retrain",
+    }
+    assert set(registered_strategies("network")) == {
+        "head",
+        "head+finetune",
+        "retrain",
+        "langevin",
+        "clipped",
+    }
+    assert registered_strategies("network")["clipped"] == strategy_of("network", "clipped")
 
 
 def test_a_record_keeps_its_settings():
     assert strategy_of("linear", Residual(1e-5)) == Residual(1e-5)
-    assert registered_as(Residual(1e-5)) == "linear.residual"
-    assert registered_as(Head()) == "network.head"
-    assert registered_as(Other()) is None
+    assert registered_name(Residual(1e-5)) == "linear.residual"
+    assert registered_name(Head()) == "network.head"
+    assert registered_name(Other()) is None
 
 
 @pytest.mark.parametrize("wrong", ["nobody", Residual, 3, None, object()])
@@ -124,7 +135,7 @@ def test_another_packages_strategy_is_one_of_the_names(offer):
     offer(Entry("linear.other", Other), Entry("network.another", Other))
     assert strategy_names("linear") == [*OURS["linear"], "other"]
     assert strategy_of("linear", "other") == Other()
-    assert registered_as(Other(3)) == "linear.other"
+    assert registered_name(Other(3)) == "linear.other"
     assert registered_type("linear.other") is Other
 
 

@@ -134,14 +134,14 @@ def test_a_full_disk_leaves_the_request_pending_and_says_so(tmp_path, monkeypatc
 
 
 def test_a_headline_is_rounded_up(tmp_path):
-    from expunge.accounting.issue import rounded_up
+    from expunge.accounting.issue import round_up_text
 
     workspace = usual(tmp_path)
     epsilon = forget(workspace, ["00003"])["certificate"]["epsilon"]
     report(workspace, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert f"ε ≤ {rounded_up(epsilon)}<" in text
-    assert float(rounded_up(epsilon)) >= epsilon
+    assert f"ε ≤ {round_up_text(epsilon)}<" in text
+    assert float(round_up_text(epsilon)) >= epsilon
 
 
 @pytest.mark.slow

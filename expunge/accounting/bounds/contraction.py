@@ -21,7 +21,7 @@ from expunge.accounting.bounds.guarantee import HockeyStick
 from expunge.accounting.bounds.shift import gdp_of_stretch
 from expunge.accounting.conversions import gdp_log_delta
 from expunge.accounting.history import History
-from expunge.accounting.moduli import LEAST_NORMAL, Part, Run, moduli, resized, split_trailing
+from expunge.accounting.moduli import LEAST_NORMAL, Part, Run, moduli, resize, split_trailing
 from expunge.errors import Refused
 
 __all__ = ["bound", "contract"]
@@ -61,7 +61,7 @@ def bound(assumptions: Assumptions, history: History) -> HockeyStick:
 
 
 def contract(log_delta: float, epsilon: float, diameter_in_noise: float) -> float:
-    """One noisy step: log of e * delta_GDP(Dm/nu, log(1 + (e^epsilon - 1)/e))."""
+    """log delta after one noisy step: log of e * delta_GDP(Dm/nu, log(1 + (e^epsilon - 1)/e))."""
     if epsilon == 0 or log_delta == -math.inf:
         return log_delta + gdp_log_delta(diameter_in_noise, epsilon)
     x = epsilon + math.log(-math.expm1(-epsilon)) - log_delta  # log((e^eps - 1)/e)
@@ -118,22 +118,22 @@ def _diameter(assumptions: Assumptions, run: Run, rounding: float) -> float:
 
 
 def _take(runs: Sequence[Run], steps: int) -> list[Run]:
-    """The first `steps` steps."""
+    """The first `steps` steps of these runs."""
     taken = []
     for run in runs:
         if steps <= 0:
             break
-        taken.append(resized(run, min(run.steps, steps)))
+        taken.append(resize(run, min(run.steps, steps)))
         steps -= run.steps
     return taken
 
 
 def _drop(runs: Sequence[Run], steps: int) -> list[Run]:
-    """All but the first `steps` steps."""
+    """All but the first `steps` steps of these runs."""
     left = []
     for run in runs:
         dropped = min(run.steps, steps)
         steps -= dropped
         if run.steps > dropped:
-            left.append(resized(run, run.steps - dropped))
+            left.append(resize(run, run.steps - dropped))
     return left

@@ -4,8 +4,8 @@
     composition = "expunge_example.composition:bound"
 
 is listed as `expunge-example:composition`: the package's name belongs to the bound's, so that no
-package can take the place of one of ours or of another's. Their theorems are their package's word.
-They are listed beside ours and never `best` unless they are asked for, and whatever they do wrong
+package can take the place of one of ours or of another's. Nobody here has checked their theorems:
+they are listed beside ours and never `best` unless they are asked for, and whatever they do wrong
 is a refusal of that one bound.
 """
 
@@ -40,10 +40,11 @@ class ForeignBound:
 
     @property
     def name(self) -> str:
+        """The name under which it is listed: `package:bound`."""
         return f"{self.package}:{self.entry.name}"
 
     def guarantee(self, assumptions: Assumptions, history: History) -> Guarantee:
-        """What the package's function answers, watched.
+        """The guarantee that the package's function returns, with every answer checked.
 
         Raises:
             Refused: it does not load, refuses, fails or answers nonsense; the reason says which.
@@ -67,9 +68,11 @@ class Watched:
     given: Any
 
     def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta, checked."""
         return _sensible("epsilon", _ask(lambda: self.given.epsilon(delta)))
 
     def renyi(self, order: float) -> float | None:
+        """D_alpha at this order, checked; None if the bound has none."""
         value = _ask(lambda: self.given.renyi(order))
         return None if value is None else _sensible("renyi", value)
 
@@ -93,7 +96,7 @@ def is_foreign(name: str | None) -> bool:
 
 
 def find_bound(name: str) -> ForeignBound:
-    """The bound that is asked for by `package:name`, or by its name where one package offers it.
+    """Find the bound called `package:name`, or `name` alone if only one package offers it.
 
     Raises:
         MissingPackage: the package that the name begins with is not installed or has no such bound.
@@ -121,7 +124,7 @@ def find_bound(name: str) -> ForeignBound:
 
 
 def _ask(question: Callable[[], Any]) -> Any:
-    """The answer of foreign code, whose every failure is a refusal."""
+    """Call foreign code and return its answer; turn every failure into a refusal."""
     try:
         return question()
     except Refused:
@@ -132,10 +135,10 @@ def _ask(question: Callable[[], Any]) -> Any:
 
 
 def _sensible(what: str, value: object) -> float:
-    """The answer as a finite number that is not negative.
+    """Check that an answer is a finite number and not negative.
 
     Raises:
-        Refused: it is anything else.
+        Refused: the answer is anything else.
     """
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         number = float(value)

@@ -1,4 +1,4 @@
-"""What a bound hands back: a statement about two laws that holds in both directions.
+"""What a bound returns: a statement about two laws that holds in both directions.
 
 GDP           mu; gives every divergence exactly
 Renyi         D_alpha <= renyi(alpha) for every alpha > 1; goes to (epsilon, delta) through RDP only
@@ -19,7 +19,7 @@ __all__ = ["GDP", "Guarantee", "HockeyStick", "Renyi"]
 
 
 class Guarantee(Protocol):
-    """Both directions: U against R and R against U."""
+    """A statement about the laws U and R that holds for U against R and for R against U."""
 
     def epsilon(self, delta: float) -> float: ...
 
@@ -28,24 +28,32 @@ class Guarantee(Protocol):
 
 @dataclass(frozen=True)
 class GDP:
+    """mu-GDP: at least as hard to tell apart as N(0, 1) and N(mu, 1)."""
+
     mu: float
 
     def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta."""
         return _finite(conversions.epsilon_from_gdp(self.mu, delta))
 
     def renyi(self, order: float) -> float:
+        """The largest D_alpha at this order."""
         return _finite(conversions.gdp_renyi(self.mu, order))
 
     def delta(self, epsilon: float) -> float:
+        """The smallest delta at this epsilon."""
         return conversions.gdp_delta(self.mu, epsilon)
 
     @property
     def total_variation(self) -> float:
+        """The largest total variation distance."""
         return conversions.gdp_total_variation(self.mu)
 
 
 @dataclass(frozen=True)
 class Renyi:
+    """A bound on D_alpha for every alpha > 1."""
+
     divergence: Callable[[float], float]
 
     @classmethod
@@ -54,14 +62,18 @@ class Renyi:
         return cls(lambda order: order * slope)
 
     def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta."""
         return _finite(conversions.epsilon_from_renyi(self.divergence, delta))
 
     def renyi(self, order: float) -> float:
+        """The largest D_alpha at this order."""
         return _finite(conversions.outward(self.divergence(order)))
 
 
 @dataclass(frozen=True)
 class HockeyStick:
+    """A curve of log delta over epsilon, and nothing else."""
+
     log_delta: Callable[[float], float]
 
     def epsilon(self, delta: float) -> float:
@@ -78,12 +90,14 @@ class HockeyStick:
             high *= 2
             if high > 1e9:
                 raise Refused("no finite epsilon at this delta")
-        found = float(brentq(excess, 0.0, high, xtol=1e-13, rtol=1e-13))  # pyright: ignore[reportArgumentType]
-        while excess(found) > 0:
-            found = found * (1 + 1e-12) + 1e-13
-        return conversions.outward(found)
+        root = float(brentq(excess, 0.0, high, xtol=1e-13, rtol=1e-13))  # pyright: ignore[reportArgumentType]
+        while excess(root) > 0:
+            root = root * (1 + 1e-12) + 1e-13
+        return conversions.outward(root)
 
-    def renyi(self, order: float) -> None:  # one delta curve has none
+    def renyi(
+        self, order: float
+    ) -> None:  # a curve of delta over epsilon bounds no Rényi divergence
         return None
 
 

@@ -54,12 +54,14 @@ LEAST, LARGEST_DOUBLE = 5e-324, sys.float_info.max
 
 @dataclass(frozen=True)
 class LogSobolev:
+    """The state of the recursion: a bound on the divergence and a log-Sobolev constant."""
+
     divergence: float  # bounds D_alpha / alpha for every alpha > 1
     constant: float  # of the law of either chain
 
 
 def bound(assumptions: Assumptions, history: History) -> Renyi:
-    """D_alpha <= alpha D in both directions.
+    """Bound the Rényi divergence by D_alpha <= alpha D, in both directions.
 
     Raises:
         Refused: rounding, an early release, an initial distance, clipped gradients of
@@ -91,7 +93,7 @@ def _runs(parts: Sequence[Part]) -> list[Run]:
 
 
 def _from_any_initial_law(runs: Sequence[Run]) -> Sequence[Run]:
-    """The initial law need not lie in the ball: no compact constant for the first step (E27)."""
+    """The runs with no compact constant for the first step: it may start outside the ball (E27)."""
     if not runs or runs[0].image_radius == math.inf:
         return runs
     first, *later = runs
@@ -147,7 +149,7 @@ def compact_constant(radius: float, variance: float) -> float:
 
 
 def advance(state: LogSobolev, run: Run) -> LogSobolev:
-    """One run of identical steps.
+    """The state after one run of identical steps.
 
     Raises:
         Refused: noise whose variance a double cannot hold.
@@ -157,36 +159,36 @@ def advance(state: LogSobolev, run: Run) -> LogSobolev:
         raise Refused(f"noise of std {run.noise_std:g}: its variance is below floating point")
     cap = compact_constant(run.image_radius, variance)
     if run.shift == 0 and run.steps > 1 and cap == math.inf:
-        return _telescoped(state, run, variance)
+        return _telescope(state, run, variance)
     if run.steps > MOST_STEPS:
         return _long_run(state, run, c2, variance)
     if cap == math.inf and run.steps > FEW and variance and c2 <= 1:
-        return _summed(state, run, variance)
+        return _sum_run(state, run, variance)
     divergence, constant = state.divergence, state.constant
     for _ in range(run.steps):
         before = divergence, constant
-        pushed = _pushed(c2, constant)
+        pushed = _push_forward(c2, constant)
         if run.shift > 0:
-            divergence = _noisy(divergence, run, pushed, variance)
+            divergence = _add_noisy_step(divergence, run, pushed, variance)
         elif divergence and variance:
-            divergence = _shrunk(divergence, _kept(pushed, variance))
+            divergence = _shrink(divergence, _share_kept(pushed, variance))
         constant = min(pushed + variance, cap)
         if (divergence, constant) == before or divergence == math.inf:
             break
     return LogSobolev(divergence, constant)
 
 
-def _pushed(c2: float, constant: float) -> float:
-    """c^2 C; a larger constant holds too, so that an underflow is no exact 0."""
+def _push_forward(c2: float, constant: float) -> float:
+    """c^2 C, the constant before the noise; never an exact 0 by underflow."""
     return max(c2 * constant, LEAST_NORMAL) if c2 and constant else 0.0
 
 
-def _kept(pushed: float, variance: float) -> float:
-    """1/(1 + nu^2/(c^2 C)), what a step on equal data leaves of D."""
+def _share_kept(pushed: float, variance: float) -> float:
+    """The share of D that a step on equal data leaves: 1/(1 + nu^2/(c^2 C))."""
     return pushed / (pushed + variance) if pushed < math.inf else 1.0
 
 
-def _summed(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
+def _sum_run(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
     """The recursion of a learning run as one sum of products of its decays."""
     c = run.contraction
     before = np.arange(run.steps + 1, dtype=float)
@@ -198,13 +200,13 @@ def _summed(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
     decays = (pushed + variance / 2) / (pushed + variance)
     products = np.cumprod(decays[::-1])  # of the last 1, 2, ... decays
     gain = max((run.shift / run.noise_std) ** 2, LEAST)
-    divergence = _shrunk(state.divergence, float(products[-1])) + gain * float(products.sum())
+    divergence = _shrink(state.divergence, float(products[-1])) + gain * float(products.sum())
     return LogSobolev(divergence, float(constants[-1]))
 
 
 @wide_range()
-def _telescoped(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
-    """Steps on equal data: D <- D c^(2n) C/C', C' the constant after n steps (THEORY 2.12).
+def _telescope(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
+    """The state after n steps on equal data: D <- D c^(2n) C/C', C' the new constant (THEORY 2.12).
 
     In decimals: c^(2n) may be far below the least double where C is far above 1.
     """
@@ -222,14 +224,14 @@ def _telescoped(state: LogSobolev, run: Run, variance: float) -> LogSobolev:
     return LogSobolev(divergence, max(float(constant), LEAST_NORMAL) if constant else 0.0)
 
 
-def _noisy(divergence: float, run: Run, pushed: float, variance: float) -> float:
+def _add_noisy_step(divergence: float, run: Run, pushed: float, variance: float) -> float:
     if variance == 0:
         return math.inf
     decay = (pushed + variance / 2) / (pushed + variance) if pushed < math.inf else 1.0
     return (divergence + max((run.shift / run.noise_std) ** 2, LEAST)) * decay
 
 
-def _shrunk(divergence: float, factor: float) -> float:
+def _shrink(divergence: float, factor: float) -> float:
     """The product of divergence and factor; an underflow is not an exact 0."""
     product = divergence * factor
     return LEAST if product == 0 < min(divergence, factor) else product
@@ -240,25 +242,25 @@ def _long_run(state: LogSobolev, run: Run, c2: float, variance: float) -> LogSob
     if gap <= 0:
         raise Refused(f"more than {MOST_STEPS} steps without contraction")
     constant = max(state.constant, variance / gap)
-    pushed = _pushed(c2, constant)
+    pushed = _push_forward(c2, constant)
     if run.shift == 0:
         log_kept = -math.inf
         if pushed:
             log_kept = -run.steps * math.log1p(min(variance / pushed, LARGEST_DOUBLE))
-        return LogSobolev(_faded(state.divergence, log_kept), constant)
+        return LogSobolev(_fade(state.divergence, log_kept), constant)
     if variance == 0:
         return LogSobolev(math.inf, constant)
     rate = (variance / 2) / (pushed + variance)  # 1 - h
     log_kept = run.steps * math.log1p(-rate)
     gain = max((run.shift / run.noise_std) ** 2, LEAST)
     gained = gain * (1 - rate) * -math.expm1(log_kept) / rate
-    return LogSobolev(_faded(state.divergence, log_kept) + gained, constant)
+    return LogSobolev(_fade(state.divergence, log_kept) + gained, constant)
 
 
-def _faded(divergence: float, log_factor: float) -> float:
+def _fade(divergence: float, log_factor: float) -> float:
     """D e^x, where e^x alone may underflow; exactly 0 only for x = -infinity."""
     if not divergence or log_factor == -math.inf:
         return 0.0
     if log_factor > -700:
-        return _shrunk(divergence, math.exp(log_factor))
+        return _shrink(divergence, math.exp(log_factor))
     return max(math.exp(math.log(divergence) + log_factor), LEAST)

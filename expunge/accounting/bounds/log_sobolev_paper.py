@@ -85,5 +85,5 @@ def learning_divergence(
 
 
 def decay_per_step(*, strong_convexity: float, step_size: float) -> float:
-    """2 sigma^2 eta / C with C = 2 sigma^2/m: a step multiplies D by e^(-this/alpha)."""
+    """The rate 2 sigma^2 eta / C with C = 2 sigma^2/m: a step multiplies D by e^(-rate/alpha)."""
     return step_size * strong_convexity

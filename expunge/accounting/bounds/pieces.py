@@ -36,10 +36,10 @@ def least_over_pieces(
     """The least mu that the search finds.
 
     Args:
-        mu: Of a list of runs, each with its line.
+        mu: Gives mu of a list of runs, each with its line.
         most_runs: How many runs are pulled in all before the search stops where it is.
     """
-    search = _Search(_grouped(runs), mu, most_runs)
+    search = _Search(_group_runs(runs), mu, most_runs)
     starts = [(search.value(start), start) for start in search.first_starts()]
     try:
         starts += [(search.spend(start), start) for start in search.turning_starts()]
@@ -83,7 +83,7 @@ class _Search:
         return self.known[choice]
 
     def spend(self, choice: Choice) -> float:
-        """Return mu of one choice while there are runs left to pull.
+        """mu of one choice, while there are runs left to pull.
 
         Raises:
             _SpentError: nothing is left to spend.
@@ -111,7 +111,7 @@ class _Search:
     def descend(self, choice: Choice) -> None:
         """Improve one group after another, whole groups before parts of them."""
         value = self.spend(choice)
-        for candidates in (self._flips, self._moved_ends):
+        for candidates in (self._flips, self._end_moves):
             before = math.inf
             while value < before * (1 - ENOUGH):
                 before = value
@@ -123,7 +123,7 @@ class _Search:
         ends = (_with(choice, i, (0, end)) for end in (0, self.totals[i]))
         return [(self.spend(other), other) for other in ends if other != choice]
 
-    def _moved_ends(self, choice: Choice, i: int) -> list[tuple[float, Choice]]:
+    def _end_moves(self, choice: Choice, i: int) -> list[tuple[float, Choice]]:
         """One end of the clipped interval moved, the other kept or at the group's end."""
         (first, last), total = choice[i], self.totals[i]
         intervals: list[tuple[Callable[[int], Interval], int]] = [
@@ -143,7 +143,7 @@ def _with(choice: Choice, i: int, interval: Interval) -> Choice:
     return (*choice[:i], interval, *choice[i + 1 :])
 
 
-def _grouped(runs: Sequence[Run]) -> list[list[Run]]:
+def _group_runs(runs: Sequence[Run]) -> list[list[Run]]:
     """At most 64 groups of consecutive runs, of nearly equal length."""
     count = min(len(runs), MOST_GROUPS)
     ends = [round(len(runs) * i / count) for i in range(count + 1)]

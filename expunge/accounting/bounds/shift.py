@@ -65,7 +65,7 @@ def gdp_of_stretch(parts: Sequence[Part], distance: float, diameter: float) -> f
 
 
 def _pull(parts: Sequence[Part], distance: float, diameter: float) -> float:
-    """mu with its margin.
+    """mu of the runs, with the margin for rounding.
 
     The string is right to about 20 digits, its shifts and noises were rounded a few times each:
     2e-15 would do. The margin is the one that certificates have carried from the beginning, so

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from expunge.accounting.decimals import geometric, rounded_up, wide_range
+from expunge.accounting.decimals import geometric, round_up, wide_range
 from expunge.accounting.moduli import Part, Run, total_steps
 from expunge.accounting.search import first_where, least_of_valley
 from expunge.errors import Refused
@@ -62,11 +62,12 @@ class Climb(NamedTuple):
     run: Run
 
     def first(self, steps: int) -> PooledSteps:
-        """`steps` consecutive ones pooled."""
+        """The first `steps` steps pooled."""
         return _run_block(self.run, steps)
 
     @property
     def energy(self) -> Decimal:
+        """(dS)^2 / dV summed over the steps."""
         return self.steps * self.first(1).energy
 
 
@@ -93,16 +94,16 @@ def pull(
             shrink beyond 10^(+-10^18).
     """
     start, widest, capped = Decimal(initial_distance), Decimal(diameter), diameter < math.inf
-    pieces = _unrolled(parts, capped=capped)
+    pieces = _unroll(parts, capped=capped)
     starts = _distances(pieces, start, widest) if capped else []
     best = INFINITE
     minorant: Minorant = None
     for i in range(len(pieces) - 1, -1, -1):
         if capped:
-            best = min(best, _least_capped(minorant, pieces[i], starts[i], widest))
+            best = min(best, _least_capped_energy(minorant, pieces[i], starts[i], widest))
         minorant = _prepend_piece(minorant, pieces[i], _size(pieces[i]))
-    best = min(best, _started_at(minorant, start))
-    return rounded_up(max(best, LEAST).sqrt()) if best else 0.0
+    best = min(best, _energy_from(minorant, start))
+    return round_up(max(best, LEAST).sqrt()) if best else 0.0
 
 
 @wide_range()
@@ -111,8 +112,8 @@ def forward_distance(
 ) -> float:
     """The largest distance after the last step, rounded up: d <- min(D, c d + s)."""
     end = Middle(PooledSteps(ZERO, ZERO, UNIT))
-    pieces = [*_unrolled(parts, capped=False), end]
-    return rounded_up(_distances(pieces, Decimal(initial_distance), Decimal(diameter))[-1])
+    pieces = [*_unroll(parts, capped=False), end]
+    return round_up(_distances(pieces, Decimal(initial_distance), Decimal(diameter))[-1])
 
 
 # A piece is a run, or the pooled middle of a long cycle.
@@ -131,7 +132,7 @@ def _size(piece: Piece) -> int:
     return piece.steps if isinstance(piece, Run) else 1
 
 
-def _unrolled(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
+def _unroll(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
     pieces: list[Piece] = []
     for part in parts:
         if isinstance(part, Run):
@@ -140,7 +141,7 @@ def _unrolled(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
             pieces += part.runs * part.repeats
         elif (epoch := _epoch(part.runs)).c <= 1:
             pieces += part.runs
-            pieces.append(Middle(_repeated(epoch, part.repeats - 2)))
+            pieces.append(Middle(_repeat(epoch, part.repeats - 2)))
             pieces += part.runs
         elif len(part.runs) * part.repeats <= MOST_UNROLLED:
             pieces += part.runs * part.repeats
@@ -160,7 +161,7 @@ def _epoch(runs: Sequence[Run]) -> PooledSteps:
     return epoch
 
 
-def _repeated(epoch: PooledSteps, repeats: int) -> PooledSteps:
+def _repeat(epoch: PooledSteps, repeats: int) -> PooledSteps:
     """`repeats` epochs pooled."""
     power = epoch.c**repeats if epoch.c else ZERO
     squared = epoch.c * epoch.c
@@ -200,7 +201,7 @@ def _prepend(minorant: Minorant, block: PooledSteps) -> Minorant:
     while minorant is not None:
         top = minorant.item
         if isinstance(top, Climb):
-            eaten = _bites(block, top)
+            eaten = _first_steps_to_pool(block, top)
             if not eaten:
                 break
             block = _merge(block, top.first(eaten))
@@ -223,7 +224,7 @@ def _prepend(minorant: Minorant, block: PooledSteps) -> Minorant:
 def _prepend_climb(minorant: Minorant, climb: Climb) -> Minorant:
     while climb.steps and minorant is not None:
         top = minorant.item
-        eaten = _bitten(climb, top if isinstance(top, PooledSteps) else top.first(1))
+        eaten = _last_steps_to_pool(climb, top if isinstance(top, PooledSteps) else top.first(1))
         if not eaten:
             break
         minorant = _prepend(minorant, climb.first(eaten))
@@ -231,22 +232,22 @@ def _prepend_climb(minorant: Minorant, climb: Climb) -> Minorant:
     return _push(minorant, climb) if climb.steps else minorant
 
 
-def _bites(block: PooledSteps, climb: Climb) -> int:
+def _first_steps_to_pool(block: PooledSteps, climb: Climb) -> int:
     """How many first steps of the climb the block before it is steeper than."""
-    one = climb.first(1)
+    step = climb.first(1)
 
     def stops(steps: int) -> bool:
-        return not _steeper(_merge(block, climb.first(steps)) if steps else block, one)
+        return not _steeper(_merge(block, climb.first(steps)) if steps else block, step)
 
     return first_where(stops, climb.steps)
 
 
-def _bitten(climb: Climb, block: PooledSteps) -> int:
+def _last_steps_to_pool(climb: Climb, block: PooledSteps) -> int:
     """How many last steps of the climb are steeper than the block after it."""
-    one = climb.first(1)
+    step = climb.first(1)
 
     def stops(steps: int) -> bool:
-        return not _steeper(one, _merge(climb.first(steps), block) if steps else block)
+        return not _steeper(step, _merge(climb.first(steps), block) if steps else block)
 
     return first_where(stops, climb.steps)
 
@@ -270,21 +271,23 @@ def _steeper(a: PooledSteps, b: PooledSteps) -> bool:
     return bool(a.s) and a.s * b.v > b.s * a.v * b.c
 
 
-def _started_at(minorant: Minorant, distance: Decimal) -> Decimal:
+def _energy_from(minorant: Minorant, distance: Decimal) -> Decimal:
     """mu^2 when the first step starts `distance` apart."""
     if distance > 0:
         minorant = _prepend(minorant, PooledSteps(distance, ZERO, UNIT))
     return minorant.energy if minorant else ZERO
 
 
-def _least_capped(minorant: Minorant, piece: Piece, start: Decimal, diameter: Decimal) -> Decimal:
+def _least_capped_energy(
+    minorant: Minorant, piece: Piece, start: Decimal, diameter: Decimal
+) -> Decimal:
     """Least mu^2 over the starting points inside this piece where the cap binds."""
     if isinstance(piece, Middle):
         return INFINITE
 
     def energy(steps: int) -> Decimal:
-        """tau lies `steps` steps before the end of this piece."""
-        return _started_at(_prepend_piece(minorant, piece, steps), diameter)
+        """mu^2 when tau lies `steps` steps before the end of this piece."""
+        return _energy_from(_prepend_piece(minorant, piece, steps), diameter)
 
     first = 1  # the first tau at which the cap binds
     if start < diameter:

@@ -1,9 +1,8 @@
 # pyright: reportOptionalMemberAccess=false
 """What numba compiles for ensembles on a CPU: normals, one fused update, softmax (`cpu_loops.py`).
 
-They serve where numba is installed and there are enough numbers to make up for loading it; what
-`serves` declines goes through torch passes. Each call stays in its thread and releases the
-interpreter.
+They serve if numba is installed and there are enough numbers to make up for loading it; torch
+computes what `serves` declines. Each call stays in its thread and releases the interpreter.
 """
 
 import functools
@@ -21,18 +20,18 @@ WORTH = 2**15  # numbers; loading the compiler takes as long as a thousand passe
 
 def serves(like: Tensor) -> bool:
     """Whether the loops take such a tensor here."""
-    return like.dtype == torch.float32 and _worth(like.device, like.numel())
+    return like.dtype == torch.float32 and _is_worth_it(like.device, like.numel())
 
 
 def normals(
     key: int, first: int, models: int, count: int, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """`counters.normals`, by the loops where they serve: the same bits, sooner."""
+    """Draw `counters.normals`; by the loops if they serve: faster, the same bits."""
     pairs = counters.half(count)
-    if not _worth(torch.device(device), 2 * models * pairs):
+    if not _is_worth_it(torch.device(device), 2 * models * pairs):
         return counters.normals(key, first, models, count, device)
     out = torch.empty(models, 2, pairs)
-    _loops().normals(_unsigned(key), first, out.numpy())
+    _loops().normals(_as_unsigned(key), first, out.numpy())
     return out.view(models, 2 * pairs)[:, :count]
 
 
@@ -52,13 +51,13 @@ def update(
     Args:
         weights: (models, ...) contiguous float32.
         first: Number of the first model, whose xi is `counters.normals(key, first, ...)`.
-        radius: Of the ball around 0; None is no constraint.
+        radius: The radius of the ball around 0; None for no constraint.
     """
     flat = weights.view(len(weights), -1)
     change = gradient.reshape(flat.shape).contiguous()
     scalars = np.float32(shrink), np.float32(rate), np.float32(noise_std)
     bound = np.inf if radius is None else float(radius)
-    _loops().update(flat.numpy(), change.numpy(), _unsigned(key), first, *scalars, bound)
+    _loops().update(flat.numpy(), change.numpy(), _as_unsigned(key), first, *scalars, bound)
 
 
 def softmax(scores: Tensor) -> Tensor:
@@ -71,22 +70,22 @@ def softmax(scores: Tensor) -> Tensor:
 def _loops():
     """The loops, compiled when first called, not at import; None without numba.
 
-    Compiled code is kept on disk and knows nothing of another file's constants: it serves only if
-    it draws what `counters` draws.
+    Compiled code is kept on disk and does not notice when another file's constants change, so it is
+    used only if it draws what `counters` draws.
     """
     try:
         from expunge.sampling.updates import cpu_loops
     except ImportError:
         return None
-    drawn = torch.empty(1, 2, 512)
-    cpu_loops.normals(_unsigned(1), 0, drawn.numpy())
-    expected = counters.normals(1, 0, 1, 1024).view_as(drawn)
-    return cpu_loops if torch.equal(drawn, expected) else None
+    sample = torch.empty(1, 2, 512)
+    cpu_loops.normals(_as_unsigned(1), 0, sample.numpy())
+    expected = counters.normals(1, 0, 1, 1024).view_as(sample)
+    return cpu_loops if torch.equal(sample, expected) else None
 
 
-def _worth(device: torch.device, numbers: int) -> bool:
+def _is_worth_it(device: torch.device, numbers: int) -> bool:
     return device.type == "cpu" and numbers >= WORTH and _loops() is not None
 
 
-def _unsigned(key: int) -> np.uint64:
+def _as_unsigned(key: int) -> np.uint64:
     return np.uint64(key % 2**64)

@@ -70,7 +70,7 @@ class Fused:
         return outputs <= WIDEST and width % 8 == 0 and _split(problem).wide_enough
 
     def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
-        """One step; run i of models sees rows[i], or all records if None."""
+        """Advance all models by one step; run i of models sees rows[i], or all records if None."""
         features, targets = self._half(records.features)[None], records.targets[None]
         if rows is not None:
             features, targets = embedding(rows, features[0]), targets[0, rows]
@@ -94,7 +94,7 @@ class Fused:
         )
 
     def _differentiate(self, units: slice, features: Tensor, targets: Tensor) -> None:
-        """The sum over rows of each unit's gradients, in tile order."""
+        """Compute the sum over rows of each unit's gradients, in tile order."""
         number, rows, columns = units.stop - units.start, features.shape[1], self.gradient.shape[1]
         residuals = self.residuals[: number * rows * columns].view(number, rows, columns)
         by = hopper if hopper.serves(features, residuals, self.split) else kernels

@@ -28,7 +28,7 @@ def gradient_on(
 ) -> Callable[[Tensor], Tensor]:
     """The mean gradient on these rows, without the ridge, as a function of stacked weights.
 
-    What it returns is valid until it is called again: fresh memory would cost as much as softmax.
+    Its result is valid until the next call: fresh memory would cost as much time as softmax.
 
     Args:
         half: Round the factors of both products to bfloat16 (CUDA).
@@ -83,7 +83,7 @@ def _link(loss: LinearLoss, scores: Tensor, targets: Tensor, out: Tensor) -> Ten
 
 
 def _multiply(left: Tensor, right: Tensor, out: Tensor, half: bool, add: bool = False) -> None:
-    """out = left right, or out += left right."""
+    """Compute out = left right, or out += left right."""
     if half:
         product = torch.mm(left.bfloat16(), right.bfloat16(), out_dtype=torch.float32)
         out.copy_(out + product if add else product)

@@ -2,7 +2,7 @@
 # pyright: reportOptionalMemberAccess=false, reportMissingImports=false
 # pyright: reportInvalidTypeForm=false, reportIndexIssue=false
 # pyright: reportPossiblyUnboundVariable=false
-"""`kernels.residuals` for Hopper, in Gluon: the same numbers to the last bit, sooner.
+"""`kernels.residuals` for Hopper, in Gluon: faster, and the same to the last bit.
 
 A program keeps the weights of MODELS models in shared memory and streams rows past them, so weights
 are read once, not once for every tile of rows. Two groups of warps take turns: one has the tensor
@@ -86,15 +86,15 @@ def launch_residuals(
     part = _part(tiles, pairs, programs)
     parts = -(-pairs // part)
 
-    def described(tensor: Tensor, *block: int) -> object:
+    def describe(tensor: Tensor, *block: int) -> object:
         layout = gl.NVMMASharedLayout.get_default_for(list(block), gl.bfloat16)
         return TensorDescriptor.from_tensor(tensor, list(block), layout)
 
     flat, flat_out = weights.view(-1, width), out.view(-1, columns)
     _residuals[(programs,)](
-        described(features.view(-1, width), ROWS, CHUNK), described(flat, high, CHUNK),
-        described(flat, low, CHUNK), targets, described(flat_out, ROWS, high),
-        described(flat_out, ROWS, low), rows, unit, rows if len(features) > 1 else 0,
+        describe(features.view(-1, width), ROWS, CHUNK), describe(flat, high, CHUNK),
+        describe(flat, low, CHUNK), targets, describe(flat_out, ROWS, high),
+        describe(flat_out, ROWS, low), rows, unit, rows if len(features) > 1 else 0,
         tiles * parts, parts, part, pairs,
         CLASSES=split.outputs, HIGH=split.high, LOW=split.low, MODELS=split.tile, ROWS=ROWS,
         CHUNK=CHUNK, CHUNKS=-(-width // CHUNK), num_warps=4,

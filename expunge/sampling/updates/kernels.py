@@ -50,7 +50,7 @@ NARROWEST = 16  # columns of a product
 
 
 def _jit(*kernel, **options):
-    """`triton.jit`, or nothing where Triton is missing."""
+    """`triton.jit`, or the kernel unchanged if Triton is missing."""
     if triton is None:
         return kernel[0] if kernel else lambda given: given
     return triton.jit(*kernel, **options)
@@ -75,7 +75,7 @@ class Split(NamedTuple):
 
     @classmethod
     def of(cls, outputs: int, unit: int = 0) -> Split:
-        """A tile's models divide `unit`, those that share rows; 0: any number of them."""
+        """Split outputs; a tile's models divide `unit`, those that share rows (0: any number)."""
         high = 1 << (outputs.bit_length() - 1)
         low = 0 if outputs == high else 1 << (outputs - high - 1).bit_length()
         tile = max(WIDEST // high, NARROWEST // low if low else 1)
@@ -102,6 +102,7 @@ class Halves(NamedTuple):
 
     @classmethod
     def zeros(cls, *shape: int, device: torch.device) -> Halves:
+        """Halves of weights that are all 0."""
         upper, lower = torch.zeros(2, *shape, dtype=torch.int16, device=device)
         return cls(upper, lower)
 
@@ -124,13 +125,13 @@ def serves(weights: Tensor) -> bool:
 def launch_residuals(
     features: Tensor, weights: Tensor, targets: Tensor, out: Tensor, split: Split
 ) -> None:
-    """softmax(x w') - one-hot(target), or sigmoid - [target > 0] for one output, in bfloat16.
+    """Compute softmax(x w') - one-hot(target), or sigmoid - [target > 0] for one output.
 
     Args:
         features: (1, rows, width), or (units, rows, width) where each unit has its own rows.
         weights: (units, unit * split.columns, width) in tile order.
         targets: (1 or units, rows).
-        out: (units, rows, unit * split.columns).
+        out: (units, rows, unit * split.columns) bfloat16.
     """
     from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -141,12 +142,12 @@ def launch_residuals(
     def grid(meta: dict[str, int]) -> tuple[int]:
         return (-(-rows // meta["ROWS"]) * units * unit // split.tile,)
 
-    def described(tensor: Tensor) -> object:  # the block's shape is set with the tile's
+    def describe(tensor: Tensor) -> object:  # the block's shape is set with the tile's
         return TensorDescriptor.from_tensor(tensor, [1] * tensor.dim())
 
-    _tuned()[grid](
-        described(features), described(flat), described(flat), targets, described(out),
-        described(out), rows, unit, rows if len(features) > 1 else 0,
+    _autotune()[grid](
+        describe(features), describe(flat), describe(flat), targets, describe(out),
+        describe(out), rows, unit, rows if len(features) > 1 else 0,
         CLASSES=split.outputs, HIGH=split.high, LOW=split.low, WIDTH=features.shape[-1],
         MODELS=split.tile,
     )  # fmt: skip
@@ -221,14 +222,14 @@ def _launch_exchange(kernel, weights: Tensor, halves: Halves, split: Split, unit
 
 
 def launch_uniforms(out: Tensor, key: int, first: int, scale: float) -> None:
-    """`counters.uniforms` times `scale`, for models from number `first`: (models, count)."""
+    """Fill (models, count) with `counters.uniforms` times `scale`; models count from `first`."""
     block = 1024
     grid = (-(-out.numel() // block),)
     _uniforms[grid](out, key, first * out.shape[1], scale, out.numel(), BLOCK=block)
 
 
 @functools.cache
-def _tuned():
+def _autotune():
     """The residual kernel with the tile that is fastest for a shape, measured at its first use."""
     tiles = [
         (128, 32, 4, 8, 4, 128),
@@ -252,7 +253,7 @@ def _tuned():
 
 
 def _set_blocks(arguments: dict) -> None:
-    """Shapes of what each descriptor moves at a time."""
+    """Set the shape of what each descriptor moves at a time."""
     rows, chunk, models = (arguments[name] for name in ("ROWS", "CHUNK", "MODELS"))
     arguments["features"].block_shape = [1, rows, chunk]
     for part, classes in (("high", arguments["HIGH"]), ("low", max(1, arguments["LOW"]))):

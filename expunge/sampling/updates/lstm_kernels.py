@@ -18,7 +18,7 @@ import functools
 import torch
 from torch import Tensor
 
-from expunge.sampling.lstm import Layer, Trace, summed
+from expunge.sampling.lstm import Layer, Trace, sum_gradients
 from expunge.sampling.updates.kernels import _jit, available, tl, triton
 
 __all__ = ["backward", "forward", "serves"]
@@ -38,7 +38,7 @@ def forward(layer: Layer, inputs: Tensor) -> Trace:
     states = gates.new_empty(models, time + 1, rows, hidden)
     cells = torch.empty_like(states, dtype=torch.float32)
     states[:, 0] = cells[:, 0] = 0
-    _tuned(_forward)[_grid(models, rows)](
+    _autotune(_forward)[_grid(models, rows)](
         gates, layer.hidden.contiguous(), layer.bias.contiguous(), cells, states, rows, time,
         HIDDEN=hidden,
     )  # fmt: skip
@@ -48,11 +48,11 @@ def forward(layer: Layer, inputs: Tensor) -> Trace:
 def backward(layer: Layer, trace: Trace, upward: Tensor) -> tuple[Tensor, Layer]:
     """The same as `lstm.backward`."""
     models, time, rows, hidden = upward.shape
-    _tuned(_backward)[_grid(models, rows)](
+    _autotune(_backward)[_grid(models, rows)](
         trace.gates, layer.hidden.contiguous(), trace.cells, upward.contiguous(), rows, time,
         HIDDEN=hidden,
     )  # fmt: skip
-    return summed(layer, trace)
+    return sum_gradients(layer, trace)
 
 
 def _grid(models: int, rows: int):
@@ -60,7 +60,7 @@ def _grid(models: int, rows: int):
 
 
 @functools.cache
-def _tuned(kernel):
+def _autotune(kernel):
     """The kernel with the tile that is fastest for a width, measured at its first use.
 
     Tiles that do not fit the machine are passed over; gates overwritten by trials are put back.

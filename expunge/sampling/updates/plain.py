@@ -4,7 +4,7 @@
 
 Models go through a step in tiles whose scores, gradients and noise stay in the cache. On a CPU
 linear heads are shared out among threads that use one core each and never wait for one another.
-float32 is updated by compiled loops where there are some: `cpu_kernels.py`, `kernels.py`.
+Compiled loops update float32 if they serve: `cpu_kernels.py`, `kernels.py`.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ class Plain:
         return self.weights.clone()
 
     def step(self, records: Records, rows: Tensor | None, runs: list[slice], key: int) -> None:
-        """One step; run i of models sees rows[i], or all records if None."""
+        """Advance all models by one step; run i of models sees rows[i], or all records if None."""
         with products_in(self.precision):
             for i, run in enumerate(runs):
                 seen = records
@@ -65,21 +65,21 @@ class Plain:
                     _each_in_a_thread(work, _shares(run, threads))
 
     def _share(self, seen: Records, share: slice, key: int) -> None:
-        """One step of some models, tile by tile."""
+        """Advance some models by one step, tile by tile."""
         tile, gradient = self._tile(), self._gradient_on(seen)
         for start in range(share.start, share.stop, tile):
             part = slice(start, min(start + tile, share.stop))
             self._advance(part, gradient(self.weights[part]), key)
 
     def _tile(self) -> int:
-        """Models at a time: more of them where they are small, within 64 times as many."""
+        """How many models to take at a time: more if they are small, up to 64 times as many."""
         tile = TILE[self.weights.device.type]
         if isinstance(self.problem.loss, Network):
             return tile
         return tile * min(64, max(1, USUAL // self.weights[0].numel()))
 
     def _threads(self, seen: Records, run: slice) -> int:
-        """Threads among which a run is shared out; other losses leave it to torch."""
+        """How many threads share a run; losses other than linear heads leave that to torch."""
         heads_alone = isinstance(self.problem.loss, Softmax | Logistic | Squared)
         models, cores = run.stop - run.start, torch.get_num_threads()
         products = len(seen.features) * self.weights[run].numel()
@@ -127,7 +127,7 @@ def _shares(run: slice, number: int) -> list[slice]:
 
 
 def _each_in_a_thread(work: Callable[[slice], None], shares: list[slice]) -> None:
-    """Each thread with one core to itself."""
+    """Run the work on every share, each in a thread with one core."""
     for _ in _pool(torch.get_num_threads(), os.getpid()).map(work, shares):
         pass
 
@@ -149,7 +149,7 @@ def _one_core() -> None:
 
 @contextlib.contextmanager
 def products_in(precision: Precision) -> Iterator[None]:
-    """float32 products on CUDA in full or in tf32."""
+    """Compute float32 products on CUDA in full precision or in tf32."""
     before = torch.backends.cuda.matmul.fp32_precision
     torch.backends.cuda.matmul.fp32_precision = "tf32" if precision == "tf32" else "ieee"
     try:

@@ -264,7 +264,7 @@ class Certified(BaseEstimator):
             job=job,
             rows=RowStore((job.features, job.targets)),
             strategy=chosen,
-            outcome=outcome.laid_out(),
+            outcome=outcome.lay_out(),
             classes=labels,
             released=bool(self.released),
             released_before=_was_released(self._state),

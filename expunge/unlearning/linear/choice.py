@@ -7,14 +7,14 @@ from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.tolerances import attainable
 from expunge.unlearning.pricing import price_each
-from expunge.unlearning.strategy import registered
+from expunge.unlearning.strategy import registered_strategies
 
 __all__ = ["cheapest", "prices"]
 
 
 def prices(job: LinearJob, forget: int) -> list[Price]:
     """Every strategy for forgetting so many records; those that can be taken first, by cost."""
-    rows = price_each(registered("linear"), job, forget)
+    rows = price_each(registered_strategies("linear"), job, forget)
     (langevin,) = (row for row in rows if row.name == "langevin")
     if job.observer == "all" and langevin.excluded is None:
         alone = Langevin().price_without_public(job, forget)
@@ -28,7 +28,7 @@ def cheapest(job: LinearJob, forget: int) -> Any:
     Raises:
         ValueError: no strategy is sound for this observer and target.
     """
-    strategies, listed = registered("linear"), prices(job, forget)
+    strategies, listed = registered_strategies("linear"), prices(job, forget)
     for price in sorted(listed, key=lambda price: price.name == "langevin"):
         if price.excluded is None:
             return attainable(strategies[price.name], job)

@@ -42,7 +42,7 @@ from expunge.unlearning.course import (
     with_exact_last,
 )
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 
@@ -177,7 +177,7 @@ class NoiseFirst:
             raise ValueError(f"strategy: {UNCOUNTED}; use 'residual' or 'langevin'")
         run = _Run.of(job)
         theta, phase = run.clean(job.beginning, self.learn_steps, ())
-        return replace(run.outcome(theta, [phase]), noise_free=True, secret=salted())
+        return replace(run.outcome(theta, [phase]), noise_free=True, secret=add_salt())
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         run = _Run.of(job, before=before)
@@ -355,4 +355,4 @@ def _from_the_beginning(
     strategy: Langevin | NoiseFirst, job: LinearJob, before: Outcome
 ) -> Outcome:
     """The request run from a point that saw no private record; `before` gives its history alone."""
-    return strategy.forget(job, replace(before, state={"theta": job.beginning}, secret=salted()))
+    return strategy.forget(job, replace(before, state={"theta": job.beginning}, secret=add_salt()))

@@ -30,7 +30,7 @@ class LinearJob(Job):
     start: Tensor | None = None
     center: Tensor | None = None
 
-    def stored(self) -> Iterator[Tensor]:
+    def stored_values(self) -> Iterator[Tensor]:
         yield from (self.features, self.targets)
         yield from (point for point in (self.start, self.center) if point is not None)
 

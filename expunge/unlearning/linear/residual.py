@@ -31,7 +31,7 @@ from expunge.unlearning.linear.budget import warm_passes, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.linear.tolerances import attainable, check_tolerance, solution_norm
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 
 __all__ = ["Residual"]
@@ -68,7 +68,7 @@ class Residual:
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
         whole = not job.roster.request  # else the sample is not by place in the table
         known = _secret(objective, theta, gram) if whole else {"theta": theta}
-        return Outcome({"theta": theta}, None, None, noise_free=True, secret=salted(known))
+        return Outcome({"theta": theta}, None, None, noise_free=True, secret=add_salt(known))
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         """The retained objective's minimiser, warm-started, plus one exact draw."""
@@ -107,7 +107,7 @@ class Residual:
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The solver from `job.beginning`, stopped when a warm start's nominal budget is spent."""
         theta = within_budget(job, tolerance=self.tolerance / 2, passes=warm_passes(job))
-        return Outcome({"theta": theta}, None, None, noise_free=True, secret=salted())
+        return Outcome({"theta": theta}, None, None, noise_free=True, secret=add_salt())
 
     def price(self, job: LinearJob, forget: int) -> Price:
         noise_std, _ = attainable(self, job).noise(job)

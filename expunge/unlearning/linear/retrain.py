@@ -15,7 +15,7 @@ from expunge.core.checks import check_fields, positive
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.tolerances import solution_norm
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 
 __all__ = ["Retrain"]
@@ -53,7 +53,7 @@ class Retrain:
             assumptions,
             History((phase,)),
             noise_free=True,
-            secret=salted(),
+            secret=add_salt(),
             declared=("retrained from scratch on the retained records; the phase stands for it",),
         )
 

@@ -29,8 +29,8 @@ from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_state import (
     lineage_of,
     outcome_document,
-    restored_outcome,
-    restored_terms,
+    restore_outcome,
+    restore_terms,
     secret_tensors,
     terms_document,
 )
@@ -138,8 +138,8 @@ def _restored(saved: Saved) -> LinearFitted:
         ValueError: its parts do not belong together.
     """
     document, tensors, model = saved.document, tensors_of(saved.state()), saved.model()
-    for_job, for_fitted = restored_terms(document["terms"])
-    outcome = restored_outcome(document["outcome"], tensors_of(model), tensors)
+    for_job, for_fitted = restore_terms(document["terms"])
+    outcome = restore_outcome(document["outcome"], tensors_of(model), tensors)
     head = LinearHead.of(outcome.theta, document["head"])
     ids = id_rows(document["ids"], document["private"], document["public"])
     roster = Roster.of(ids, document["public"], tensors["left"])

@@ -41,7 +41,7 @@ from expunge.core.checks import (
 from expunge.core.projection import l2_ball
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.networks.clipped_gradients import clipped_mean
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
@@ -115,7 +115,7 @@ class Clipped(NetworkStrategy):
         Place.of(job, self.around)  # refused now rather than at the first request
         state = trained(job, job.start, self.training, "clipped")
         cost = training_cost(job, self.training)
-        return Outcome(state, None, None, flops=cost, noise_free=True, secret=salted())
+        return Outcome(state, None, None, flops=cost, noise_free=True, secret=add_salt())
 
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         place = Place.of(job, self.around)

@@ -24,7 +24,7 @@ from torch.func import grad, vmap
 
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
-from expunge.sampling.networks import Network, called_with
+from expunge.sampling.networks import Network, call_with
 from expunge.sampling.recurrent import Recurrent
 from expunge.unlearning.networks.inputs import Columns, Inputs
 
@@ -125,7 +125,7 @@ def per_record(network: Network, weights: Tensor, inputs: Inputs, targets: Tenso
 
     def loss(at: dict[str, Tensor], one: Any, target: Tensor) -> Tensor:
         row: Any = inputs.of_one(one) if isinstance(inputs, Columns) else one[None]
-        return network.function(called_with(network.module, at, row), target[None])
+        return network.function(call_with(network.module, at, row), target[None])
 
     if not _recurrent(network.module):
         together = vmap(grad(loss), in_dims=(None, 0, 0), randomness="error")

@@ -43,7 +43,7 @@ class NetworkJob(Job):
     head: str | None = None
     start: dict[str, Tensor] = field(default_factory=dict)
 
-    def stored(self) -> Iterator[Tensor]:
+    def stored_values(self) -> Iterator[Tensor]:
         for inputs, targets in (
             (self.inputs, self.targets),
             (self.public_inputs, self.public_targets),

@@ -17,7 +17,7 @@ from expunge.accounting.prices import Price, retrain_price
 from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, choice, instance
 from expunge.errors import InvalidInput
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
@@ -70,7 +70,7 @@ class RetrainNetwork(NetworkStrategy):
             history,
             flops=self.cost(job),
             noise_free=True,
-            secret=salted(),
+            secret=add_salt(),
             declared=(
                 "retrained on the retained records, epochs fixed in advance; the phase stands for "
                 "it: the identity map from distance 0",

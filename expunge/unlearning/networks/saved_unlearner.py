@@ -57,8 +57,8 @@ from expunge.unlearning.saved_state import (
     lineage_of,
     outcome_document,
     records_in,
-    restored_outcome,
-    restored_terms,
+    restore_outcome,
+    restore_terms,
     secret_tensors,
     terms_document,
 )
@@ -210,13 +210,13 @@ def _restored(saved: Saved, tensors: dict[str, Tensor], again: GivenAgain) -> Ne
         refuse_other_form(held_out[0], job.inputs, "evaluate")
     text, comparison, earlier = (document[n] for n in ("certificate", "comparison", "earlier"))
     assumptions, history = records_in(earlier["account"])
-    rounds, (_, released) = tuple(earlier["rounds"]), restored_terms(document)
+    rounds, (_, released) = tuple(earlier["rounds"]), restore_terms(document)
     fitted = NetworkFitted(
         job=job,
         rows=RowStore((job.inputs, job.targets), job.roster.public, erasures=job.roster.request),
         strategy=strategy,
         retraining=retraining,
-        outcome=restored_outcome(document["outcome"], weights, tensors),
+        outcome=restore_outcome(document["outcome"], weights, tensors),
         earlier={"assumptions": assumptions, "history": history, "rounds": rounds},
         held_out=held_out,
         copied=True,
@@ -262,7 +262,7 @@ def _job(
         device=device,
         head=document["head"],
         start=state_of(template),
-        **restored_terms(document)[0],
+        **restore_terms(document)[0],
     )
     _check_tried(strategy, job, _part(tensors, "tried"))
     return job

@@ -46,7 +46,7 @@ from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork
 from expunge.unlearning.requests import honour
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
-from expunge.unlearning.strategy import registered, strategy_of
+from expunge.unlearning.strategy import registered_strategies, strategy_of
 
 __all__ = ["TorchUnlearner"]
 
@@ -192,7 +192,7 @@ class TorchUnlearner:
             adaptive_requests=bool(self.adaptive_requests),
         )
         strategy, before = copy.deepcopy(self.strategy), self._fitted
-        outcome = strategy.fit(job).laid_out()
+        outcome = strategy.fit(job).lay_out()
         self._template = template
         self._install(
             NetworkFitted(
@@ -270,7 +270,7 @@ class TorchUnlearner:
         there = (row for row in job.present.tolist() if row >= job.roster.public)
         smaller = job.without(islice(there, forget))  # any of them: only counts matter
         own = {s.name: s for s in (fitted.retraining, fitted.strategy)}
-        return price_each(registered("network") | own, smaller, forget)
+        return price_each(registered_strategies("network") | own, smaller, forget)
 
     @_one_at_a_time
     def save(self, folder: str | Path) -> None:

@@ -116,4 +116,4 @@ def test_every_choice_keeps_the_steps_in_their_order():
         return float(sum(run.steps for run in chosen if run.contraction.c == 2.0))
 
     assert least_over_pieces(runs, mu, most_runs=10_000) == 0.0
-    assert len(pieces._grouped(runs * 100)) == pieces.MOST_GROUPS
+    assert len(pieces._group_runs(runs * 100)) == pieces.MOST_GROUPS

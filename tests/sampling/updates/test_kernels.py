@@ -153,7 +153,7 @@ def interpreted():
 
             return launch
 
-    kernels._tuned = Untuned
+    kernels._autotune = Untuned
     kernels._reciprocal = lambda total: 1 / total  # the interpreter knows no machine code
     check_noise("cpu")
     check_halves("cpu")

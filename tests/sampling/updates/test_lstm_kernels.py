@@ -51,7 +51,7 @@ def interpreted():
 
         return Untuned()
 
-    lstm_kernels._tuned = untuned
+    lstm_kernels._autotune = untuned
     check_layer(16, 21, "cpu", torch.float32, 1e-5)
 
 

@@ -14,7 +14,7 @@ from expunge.losses.objective import Objective, gradient_rounding
 from expunge.unlearning.linear import residual as residual_module
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.tolerances import solution_norm
-from expunge.unlearning.model_file import SALT, salted
+from expunge.unlearning.model_file import SALT, add_salt
 from tests.unlearning.constants import contradicted, direction, falsified, worst_job
 from tests.unlearning.problems import job_of, without
 
@@ -167,7 +167,7 @@ def test_a_sample_of_part_of_the_rows_is_never_carried_on(known, monkeypatch):
     if known:
         before = strategy.fit(job)
         job = without(job, [45])
-        before = strategy.forget(job, replace(before, secret=salted({"theta": before.theta})))
+        before = strategy.forget(job, replace(before, secret=add_salt({"theta": before.theta})))
     else:
         job = without(job, [45])
         before = strategy.fit(job)
@@ -181,7 +181,7 @@ def test_what_an_older_version_knew_does_not_survive_a_request():
     job, strategy = job_of(), Residual()
     before = strategy.fit(job)
     old = {"theta": before.theta, "values": torch.ones(5), "vectors": torch.eye(5)}
-    after = strategy.forget(without(job, [45]), replace(before, secret=salted(old)))
+    after = strategy.forget(without(job, [45]), replace(before, secret=add_salt(old)))
     assert set(after.secret) == set(before.secret) - {SALT}
 
 

@@ -8,7 +8,7 @@ from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_strategy import foreseen_price, foreseen_words, passes
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training
-from expunge.unlearning.strategy import registered
+from expunge.unlearning.strategy import registered_strategies
 from tests.unlearning.networks.problems import job_of, without
 
 
@@ -41,7 +41,7 @@ def test_a_vacuous_account_has_no_epsilon():
 
 
 def test_which_strategies_leave_the_backbone_as_it_was_and_which_draw_it_anew():
-    known = registered("network")
+    known = registered_strategies("network")
     assert {n for n, s in known.items() if s.keeps_backbone} == {"head", "head+finetune"}
     assert {n for n, s in known.items() if not s.runs_the_loss} == {"head"}
     assert not any(strategy.starts_anew for strategy in known.values())

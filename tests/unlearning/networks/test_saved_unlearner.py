@@ -25,7 +25,7 @@ from expunge.accounting.canonical import sha256
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
-from expunge.store import Locked, read, unerased
+from expunge.store import Locked, read, unerased_files
 from expunge.store.index import File
 from expunge.unlearning import (
     CertifiedClassifier,
@@ -954,9 +954,9 @@ made.save({str(folder)!r})
     assert killed.returncode == -signal.SIGKILL
     feature = fitted(random_state=3).fitted_.outcome.secret["rows.features"][41].numpy().tobytes()
     assert any(feature in path.read_bytes() for path in (folder / "secret").iterdir())
-    assert unerased(folder)
+    assert unerased_files(folder)
     assert load(folder).certificate.forgotten == 1
-    assert not unerased(folder)
+    assert not unerased_files(folder)
     assert not any(feature in path.read_bytes() for path in (folder / "secret").iterdir())
     assert inside(folder) == ONE_STATE
 

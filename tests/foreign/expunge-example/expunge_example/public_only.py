@@ -14,7 +14,7 @@ from expunge.accounting.target import Observer
 from expunge.errors import InvalidInput
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.solver import solve
-from expunge.unlearning.model_file import salted
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 
 __all__ = ["PublicOnly"]
@@ -59,7 +59,7 @@ class PublicOnly:
             History((Phase(1, 0.5, 0.0, job.roster.retained),)),
             declared=("no private record was looked at; the phase is the identity map",),
             noise_free=True,
-            secret=salted(),
+            secret=add_salt(),
         )
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
