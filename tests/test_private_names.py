@@ -41,7 +41,7 @@ STILL_READ_BY_TESTS = {
         "_residuals",
         "_set_blocks",
         "_update",
-    ],  # fmt: skip
+    ],
     "sampling/updates/test_lstm_kernels.py": ["_autotune"],
     "sampling/updates/test_plain.py": ["_each_in_a_thread", "_loops", "_shares"],
     "store/test_erasing.py": ["_erase"],

@@ -77,13 +77,12 @@ def list_prices(rows: Iterable[Price]) -> list[Price]:
     """
     rows = list(rows)
     (retraining,) = (row.steps for row in rows if row.name == "retrain")
-    listed = [
-        replace(row, cost_of_retraining=row.steps / retraining)
-        if row.steps is not None and retraining is not None
-        else row
-        for row in rows
-    ]
+    listed = [replace(row, cost_of_retraining=_share(row.steps, retraining)) for row in rows]
     return sorted(listed, key=lambda price: (price.excluded is not None, price.steps or 0))
+
+
+def _share(steps: float | None, retraining: float | None) -> float | None:
+    return None if steps is None or retraining is None else steps / retraining
 
 
 def retrain_price(passes: float, observer: Observer) -> Price:

@@ -91,8 +91,9 @@ def test_a_share_of_another_denominator_would_be_caught():
 
 
 def test_a_price_without_passes_is_listed_without_a_share():
-    unknown = Price("other", None, 0.3, None, None, None, "shift", "why not")
-    prices = {price.name: price for price in list_prices([unknown], retraining=9, observer="final")}
+    unknown = Price("other", cost_of_retraining=0.3, excluded="why not")
+    listed = list_prices([unknown, retrain_price(9, "final")])
+    prices = {price.name: price for price in listed}
     assert prices["other"] == replace(unknown, cost_of_retraining=None)
     assert prices["retrain"].steps == 9
 
