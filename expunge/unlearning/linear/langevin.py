@@ -70,7 +70,7 @@ class Langevin:
     capacity: float = 0.1
     scheme: Scheme = field(default_factory=FullBatch)
     requests: int = 20
-    name = "langevin"
+    name: ClassVar[str] = "langevin"
     observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
 
     def __post_init__(self) -> None:
@@ -161,7 +161,7 @@ class NoiseFirst:
 
     learn_steps: int = 500
     unlearn_steps: int = 50
-    name = "noise_first"
+    name: ClassVar[str] = "noise_first"
     observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:

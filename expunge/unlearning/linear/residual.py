@@ -50,7 +50,7 @@ class Residual:
     """
 
     tolerance: float = 1e-9
-    name = "residual"
+    name: ClassVar[str] = "residual"
     observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ class Retrain:
     """
 
     tolerance: float = 1e-9
-    name = "retrain"
+    name: ClassVar[str] = "retrain"
     observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:

@@ -89,7 +89,7 @@ class Clipped(NetworkStrategy):
     around: Around = "start"
     scheme: Scheme = field(default_factory=FullBatch)
     finetune: Training | None = None
-    name = "clipped"
+    name: ClassVar[str] = "clipped"
     observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:

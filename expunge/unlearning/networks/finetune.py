@@ -32,7 +32,7 @@ class HeadFinetune(NetworkStrategy):
 
     training: Training = field(default_factory=Training)
     head: Head = field(default_factory=Head)
-    name = "head+finetune"
+    name: ClassVar[str] = "head+finetune"
     keeps_backbone = True
     observers: ClassVar[tuple[Observer, ...]] = ("final",)
 

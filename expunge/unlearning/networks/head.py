@@ -67,7 +67,7 @@ class Head(NetworkStrategy):
     target_norm: float | Literal["public"] = "public"
     tolerance: float | None = None
     one_by_one: bool = False
-    name = "head"
+    name: ClassVar[str] = "head"
     keeps_backbone = True
     runs_the_loss = False
     observers: ClassVar[tuple[Observer, ...]] = ("final",)

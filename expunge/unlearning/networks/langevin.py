@@ -81,7 +81,7 @@ class NetworkLangevin(NetworkStrategy):
             (`adaptive_requests=True`); otherwise it is not used.
     """
 
-    name = "langevin"
+    name: ClassVar[str] = "langevin"
     observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
     learn_steps: int = 20
     unlearn_steps: int | None = None

@@ -48,7 +48,7 @@ class RetrainNetwork(NetworkStrategy):
 
     start: Literal["public", "scratch"] = "public"
     training: Training = field(default_factory=lambda: Training(epochs=20))
-    name = "retrain"
+    name: ClassVar[str] = "retrain"
     observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:

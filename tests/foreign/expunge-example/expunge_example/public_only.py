@@ -29,7 +29,7 @@ class PublicOnly:
     """
 
     tolerance: float = 1e-6
-    name = "public_only"
+    name: ClassVar[str] = "public_only"
     observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
     comparator = "the same model: no private record is ever looked at"
 
