@@ -69,15 +69,15 @@ class MeteredObjective(Objective):
 
     def gradient(self, theta: Tensor) -> Tensor:
         self.meter.charge(2 * self._product())
-        found = super().gradient(theta)
-        self.meter.saw(theta, found)
-        return found
+        gradient = super().gradient(theta)
+        self.meter.saw(theta, gradient)
+        return gradient
 
     def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
         self.meter.charge(2 * self._product())
-        value, found = super().value_and_gradient(theta)
-        self.meter.saw(theta, found)
-        return value, found
+        value, gradient = super().value_and_gradient(theta)
+        self.meter.saw(theta, gradient)
+        return value, gradient
 
     def hessian_product(
         self, theta: Tensor, dtype: torch.dtype | None = None
@@ -92,9 +92,9 @@ class MeteredObjective(Objective):
         return counted
 
     def gram(self, among: Tensor | None = None) -> Gram:
-        found = super().gram(among)
-        self.meter.charge(2.0 * found.rows * self.shape[1] ** 2)
-        return found
+        gram = super().gram(among)
+        self.meter.charge(2.0 * gram.rows * self.shape[1] ** 2)
+        return gram
 
     def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
         outputs, features = self.shape
@@ -151,8 +151,8 @@ def _cost(job: LinearJob, passes: float) -> float:
     """The cost of passes over the rows present and of one preconditioner."""
     objective = job.objective
     outputs, features = objective.shape
-    one = 4.0 * (objective.rows + features) * outputs * features
-    return passes * one + _taken_out(job) + features**3 / 3
+    one_pass = 4.0 * (objective.rows + features) * outputs * features
+    return passes * one_pass + _taken_out(job) + features**3 / 3
 
 
 def _taken_out(job: LinearJob) -> float:

@@ -124,7 +124,7 @@ class WorstDescent:
             radius=setting.assumptions.radius,
             init=Zero(),
         )
-        found = sample_ensemble(
+        ensembles = sample_ensemble(
             problem,
             regimes,
             (unlearn_steps,),
@@ -134,7 +134,7 @@ class WorstDescent:
             block=models,
         )
         points = [(name, 0 if name == "learned" else unlearn_steps) for name in regimes]
-        return [found[point].weights.reshape(models, -1) for point in points]
+        return [ensembles[point].weights.reshape(models, -1) for point in points]
 
     def reached(self, unlearn_steps: int, noise: float = 1.0) -> float:
         """mu along the direction, by pairs with the same noise."""

@@ -314,9 +314,11 @@ class Certified(BaseEstimator):
         if not job.roster.public:
             raise ValueError(f"reference={self.reference!r} needs public records")
         alone = replace(job, roster=job.roster.public_only)
-        found = solve(job.public_objective, job.origin, tolerance=max(1e-8, least_tolerance(alone)))
+        minimiser = solve(
+            job.public_objective, job.origin, tolerance=max(1e-8, least_tolerance(alone))
+        )
         return replace(
-            job, start=found, center=found.clone() if self.reference == "center" else None
+            job, start=minimiser, center=minimiser.clone() if self.reference == "center" else None
         )
 
     def _choose(self, job: LinearJob) -> Strategy[LinearJob]:

@@ -79,7 +79,7 @@ def sampled(
     progress: bool = False,
 ) -> Ensemble:
     """One regime's ensemble."""
-    found = sample_ensemble(
+    ensembles = sample_ensemble(
         problem,
         (regime,),
         (unlearn_steps,),
@@ -90,5 +90,5 @@ def sampled(
         folder=folder,
         progress=progress,
     )
-    (ensemble,) = found.values()
+    (ensemble,) = ensembles.values()
     return ensemble

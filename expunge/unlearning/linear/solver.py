@@ -161,14 +161,14 @@ def _lbfgs(objective: Objective, theta: Tensor, tolerance: float) -> Tensor:
         value, gradient = objective.value_and_gradient(torch.from_numpy(flat).reshape(theta.shape))
         return value, gradient.numpy().ravel()
 
-    found = minimize(
+    result = minimize(
         evaluate,
         theta.numpy().ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 2000, "ftol": 0.0, "gtol": tolerance / math.sqrt(theta.numel())},
     )
-    return torch.from_numpy(np.asarray(found.x)).reshape(theta.shape)
+    return torch.from_numpy(np.asarray(result.x)).reshape(theta.shape)
 
 
 def _descend(objective: Objective, theta: Tensor, tolerance: float) -> tuple[Tensor, float]:

@@ -124,9 +124,9 @@ class Clipped(NetworkStrategy):
         start = l2_ball(inside)(place.offset_of(before.state)[None])[0]
         assumptions, history = self._records(job, place.dimension, self._sigma(job, place))
         release.check_sampler(place.dimension, job.target.level, job.target.delta)
-        found = self._ran(job, place, start, history, f"request {job.roster.request}")
+        outcome = self._ran(job, place, start, history, f"request {job.roster.request}")
         return replace(
-            found,
+            outcome,
             assumptions=assumptions,
             history=history,
             declared=(
@@ -144,10 +144,10 @@ class Clipped(NetworkStrategy):
         """The request's own steps from the ball's center, which saw no private record."""
         place = Place.of(job, self.around)
         _, run = self._records(job, place.dimension, self._sigma(job, place))
-        found = self._ran(job, place, place.center * 0, run, f"placebo {job.roster.request}")
+        outcome = self._ran(job, place, place.center * 0, run, f"placebo {job.roster.request}")
         assumptions, history = exact_records(job)
         return replace(
-            found,
+            outcome,
             assumptions=assumptions,
             history=history,
             declared=(PUBLIC_START,),

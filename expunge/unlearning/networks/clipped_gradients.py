@@ -104,8 +104,8 @@ def clipped_mean(
         for chosen in rows.split(CHUNK):
             inputs, targets = batch(chosen)
             loss = network.function(network.module(inputs), targets) * len(chosen)
-            found = torch.autograd.grad(loss, parameters, materialize_grads=True)
-            total += torch.cat([part.double().flatten() for part in found]).cpu()
+            gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
+            total += torch.cat([part.double().flatten() for part in gradients]).cpu()
     total /= len(rows) if divisor is None else divisor
     total *= _scales(total.square().sum(), network.parameters, clip)
     return total.to(weights.device)
@@ -123,21 +123,21 @@ def per_record(network: Network, weights: Tensor, inputs: Inputs, targets: Tenso
         stacked = weights.to(next(iter(named.values()))).expand(len(inputs), -1)
         return [network.gradient(stacked, inputs[:, None], targets[:, None])]
 
-    def loss(at: dict[str, Tensor], one: Any, target: Tensor) -> Tensor:
-        row: Any = inputs.of_one(one) if isinstance(inputs, Columns) else one[None]
+    def loss(at: dict[str, Tensor], record: Any, target: Tensor) -> Tensor:
+        row: Any = inputs.of_one(record) if isinstance(inputs, Columns) else record[None]
         return network.function(call_with(network.module, at, row), target[None])
 
     if not _recurrent(network.module):
         together = vmap(grad(loss), in_dims=(None, 0, 0), randomness="error")
         try:
-            found = together(named, _leaves(inputs), targets)
-            return [found[name] for name in named]
+            gradients = together(named, _leaves(inputs), targets)
+            return [gradients[name] for name in named]
         except RuntimeError as error:
             # a module that looks at values, or an operation without a rule: one after another
             if not any(word in str(error) for word in ("vmap", "Batching rule")):
                 raise
-    each = [grad(loss)(named, _leaves(inputs[i]), one) for i, one in enumerate(targets)]
-    return [torch.stack([found[name] for found in each]) for name in named]
+    each = [grad(loss)(named, _leaves(inputs[i]), target) for i, target in enumerate(targets)]
+    return [torch.stack([gradients[name] for gradients in each]) for name in named]
 
 
 def _leaves(inputs: Inputs) -> Tensor | dict[str, Tensor]:

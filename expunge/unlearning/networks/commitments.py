@@ -25,13 +25,13 @@ PLAIN = (bool, int, float, str, type(None))
 def commitments(inputs: Inputs, targets: Tensor, keep: Tensor, key: bytes) -> Tensor:
     """A commitment to each record, (rows, 16) bytes; zero where it is not kept."""
     parts = [_row_bytes(part) for _, part in (*tensors_in(inputs), ("targets", targets))]
-    found = np.zeros((len(targets), SIZE), dtype=np.uint8)
+    digests = np.zeros((len(targets), SIZE), dtype=np.uint8)
     for row in keep.nonzero()[:, 0].tolist():
         digest = hashlib.blake2b(key=key, digest_size=SIZE)
         for part in parts:
             digest.update(part[row].tobytes())
-        found[row] = np.frombuffer(digest.digest(), dtype=np.uint8)
-    return torch.from_numpy(found)
+        digests[row] = np.frombuffer(digest.digest(), dtype=np.uint8)
+    return torch.from_numpy(digests)
 
 
 def form_of(inputs: Inputs, targets: Tensor) -> dict[str, str]:

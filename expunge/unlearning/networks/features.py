@@ -137,7 +137,7 @@ def _apart(fresh: Callable[[Inputs], Tensor], rows: Inputs, number: int) -> bool
     drawn = torch.randint(len(rows), (SINGLE,), generator=generator)
     single = {int(filled.argmin()), int(filled.argmax()), *drawn.tolist()}
     whole = fresh(rows)
-    for kept in (half, ~half, *(torch.arange(len(rows)) == one for one in sorted(single))):
+    for kept in (half, ~half, *(torch.arange(len(rows)) == row for row in sorted(single))):
         blanked = rows.clone()
         blanked[~kept] = 0
         if not torch.equal(fresh(blanked)[kept], whole[kept]):

@@ -103,26 +103,26 @@ class Head(NetworkStrategy):
         convex = self._convex(job, features)
         center = _public_center(convex)
         counted, meter = metered(replace(convex, center=center))
-        found = self.residual(counted.loss).fit(counted)
+        solved = self.residual(counted.loss).fit(counted)
         flops = meter.flops + len(features) * forward_flops(job.module, job.inputs)
         public = {FEATURES: features, "scale": torch.tensor(scale).double(), "center": center}
-        return self._outcome(job, found, public, flops)
+        return self._outcome(job, solved, public, flops)
 
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         kept = {name: before.secret[name] for name in KEPT}
         counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
         carried = {name: before.secret[name] for name in CARRIED if name in before.secret}
         known = Outcome({"theta": carried["theta"]}, None, None, secret=carried)
-        found = self.residual(counted.loss).forget(counted, known)
-        return self._outcome(job, found, kept, meter.flops)
+        solved = self.residual(counted.loss).forget(counted, known)
+        return self._outcome(job, solved, kept, meter.flops)
 
     def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The head solved from the public one within a warm start's budget; features are there."""
         kept = {name: before.secret[name] for name in KEPT}
         convex = self._convex(job, kept[FEATURES], kept["center"])
         nothing = Outcome({"theta": kept["center"]}, None, None)
-        found = self.residual(convex.loss).placebo(convex, nothing)
-        return self._outcome(job, found, kept, self.cost(job))
+        solved = self.residual(convex.loss).placebo(convex, nothing)
+        return self._outcome(job, solved, kept, self.cost(job))
 
     def cost(self, job: NetworkJob) -> float:
         return nominal_cost(self._unfilled(job))
@@ -200,17 +200,17 @@ class Head(NetworkStrategy):
         return max(float(job.public_targets.abs().max()), 1e-12)
 
     def _outcome(
-        self, job: NetworkJob, found: Outcome, kept: dict[str, Tensor], flops: float
+        self, job: NetworkJob, solved: Outcome, kept: dict[str, Tensor], flops: float
     ) -> Outcome:
         return Outcome(
-            state_of(job.module) | _written(job, found.theta, float(kept["scale"])),
-            found.assumptions,
-            found.history,
+            state_of(job.module) | _written(job, solved.theta, float(kept["scale"])),
+            solved.assumptions,
+            solved.history,
             flops=flops,
-            declared=(*found.declared, *_declared(job)) if found.declared else (),
-            noise_free=found.noise_free,
-            retained=(*found.retained, FEATURES_KEPT) if found.retained else (),
-            secret={**found.secret, **kept},
+            declared=(*solved.declared, *_declared(job)) if solved.declared else (),
+            noise_free=solved.noise_free,
+            retained=(*solved.retained, FEATURES_KEPT) if solved.retained else (),
+            secret={**solved.secret, **kept},
         )
 
 

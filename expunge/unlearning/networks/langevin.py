@@ -135,17 +135,17 @@ class NetworkLangevin(NetworkStrategy):
         run.course.check_capacity()
         sigma, steps = run.sigma, self._steps(run)
         stream = f"request {job.roster.request}"
-        found = run.advanced(before.secret["weights"], steps, sigma, stream)
-        return run.checked(found, strict=self.unlearn_steps is None or job.adaptive_requests)
+        outcome = run.advanced(before.secret["weights"], steps, sigma, stream)
+        return run.checked(outcome, strict=self.unlearn_steps is None or job.adaptive_requests)
 
     def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The request's own steps from the start, which never saw a private record."""
         run = _Run.of(self, job, before)
         sigma, steps = run.sigma, self._steps(run)
-        found = run.advanced(run.place.beginning, steps, sigma, f"placebo {job.roster.request}")
+        outcome = run.advanced(run.place.beginning, steps, sigma, f"placebo {job.roster.request}")
         assumptions, history = exact_records(job)
         return replace(
-            found,
+            outcome,
             assumptions=assumptions,
             history=history,
             rounds=(),
@@ -294,21 +294,21 @@ class _Run:
             secret={"weights": moved},
         )
 
-    def checked(self, found: Outcome, *, strict: bool) -> Outcome:
+    def checked(self, outcome: Outcome, *, strict: bool) -> Outcome:
         """The outcome, with the word where it misses the target.
 
         Raises:
             NoCertificate: it misses the target and the number of steps was ours to choose.
         """
-        assert found.history is not None
-        assert found.assumptions is not None
+        assert outcome.history is not None
+        assert outcome.assumptions is not None
         target = self.job.target
         release.check_sampler(self.place.dimension, target.level, target.delta)
-        judged = account(found.assumptions, found.history, delta=target.delta)
+        judged = account(outcome.assumptions, outcome.history, delta=target.delta)
         words = foreseen_words(judged, target.level)
         if words and strict:
             raise NoCertificate(f"{words[0]}; retrain, or fit with more sigma or capacity")
-        return replace(found, declared=(*found.declared, *words))
+        return replace(outcome, declared=(*outcome.declared, *words))
 
     def meets(self, steps: int) -> bool:
         """Whether so many further steps meet the target."""

@@ -113,11 +113,13 @@ def refuse_remembering(module: nn.Module, inputs: Inputs) -> None:
         )
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, other: Any) -> bool:
     """Bit for bit, NaN included; what is no tensor is not looked at."""
-    if not (isinstance(one, Tensor) and isinstance(other, Tensor)):
+    if not (isinstance(first, Tensor) and isinstance(other, Tensor)):
         return True
-    return one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+    return first.shape == other.shape and torch.allclose(
+        first, other, rtol=0, atol=0, equal_nan=True
+    )
 
 
 def refuse_half_precision(module: nn.Module, phase: str) -> None:
@@ -158,11 +160,11 @@ def last_linear(module: nn.Module, name: str | None) -> nn.Linear:
         InvalidInput: there is none, or it is no plain linear layer.
     """
     layers = dict(module.named_modules())
-    linear = [one for one, layer in layers.items() if type(layer) is nn.Linear]
+    linear = [name for name, layer in layers.items() if type(layer) is nn.Linear]
     if name is None or name not in layers:
-        found = f"the model's linear layers are {', '.join(linear)}" if linear else "it has none"
+        there = f"the model's linear layers are {', '.join(linear)}" if linear else "it has none"
         problem = "name the last linear layer" if name is None else f"no layer {name!r}"
-        raise InvalidInput("head", f"{problem}; {found}")
+        raise InvalidInput("head", f"{problem}; {there}")
     layer = layers[name]
     if type(layer) is not nn.Linear:
         raise InvalidInput("head", f"layer {name!r} is {type(layer).__name__}, not nn.Linear")

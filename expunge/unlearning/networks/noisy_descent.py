@@ -206,10 +206,10 @@ def best_epsilon(
     assumptions: Assumptions, history: History, delta: float, names: Sequence[str]
 ) -> float:
     """The least epsilon of these bounds; infinite where none answers."""
-    found = [math.inf]
+    epsilons = [math.inf]
     for name in names:
         try:
-            found.append(BOUNDS[name](assumptions, history).epsilon(delta))
+            epsilons.append(BOUNDS[name](assumptions, history).epsilon(delta))
         except (Refused, ArithmeticError):
             continue
-    return min(found)
+    return min(epsilons)

@@ -90,11 +90,11 @@ def refuse_other_form(inputs: Inputs, like: Inputs, what: str) -> None:
     Raises:
         InvalidInput: the model is not called with them as with the private records.
     """
-    kinds = [(type(one), getattr(one, "named", None)) for one in (inputs, like)]
-    found, known = dict(tensors_in(inputs)), dict(tensors_in(like))
-    if kinds[0] != kinds[1] or found.keys() != known.keys():
+    kinds = [(type(each), getattr(each, "named", None)) for each in (inputs, like)]
+    given, known = dict(tensors_in(inputs)), dict(tensors_in(like))
+    if kinds[0] != kinds[1] or given.keys() != known.keys():
         raise InvalidInput(
-            what, f"has the inputs {', '.join(found)}; the private records have {', '.join(known)}"
+            what, f"has the inputs {', '.join(given)}; the private records have {', '.join(known)}"
         )
 
 
@@ -109,10 +109,10 @@ def _refuse_picking(loader: DataLoader, what: str) -> None:
     batches = loader.batch_sampler  # one of the user's has a sampler of its own
     samplers = [loader.sampler, getattr(batches, "sampler", loader.sampler)]
     whole = all(
-        type(one) in (SequentialSampler, RandomSampler)
-        and one.data_source is loader.dataset  # pyright: ignore[reportAttributeAccessIssue]
-        and len(one) == len(loader.dataset)  # pyright: ignore[reportArgumentType]
-        for one in samplers
+        type(sampler) in (SequentialSampler, RandomSampler)
+        and sampler.data_source is loader.dataset  # pyright: ignore[reportAttributeAccessIssue]
+        and len(sampler) == len(loader.dataset)  # pyright: ignore[reportArgumentType]
+        for sampler in samplers
     )
     if not whole or type(batches) not in (BatchSampler, type(None)):
         raise InvalidInput(
@@ -171,7 +171,7 @@ def _fields(item: Any, what: str) -> _Fields:
         inputs, targets = item
     else:
         raise InvalidInput(what, "items must be pairs (input, target)")
-    if isinstance(targets, tuple) and any(isinstance(one, ARRAYS) for one in targets):
+    if isinstance(targets, tuple) and any(isinstance(part, ARRAYS) for part in targets):
         raise InvalidInput(what, "targets: a tuple of tensors; one tensor is needed")
     return _Fields(*_inputs(inputs, what), _tensor(targets, TARGETS, what))
 
@@ -182,22 +182,22 @@ def _inputs(given: Any, what: str) -> tuple[str, dict[str, Tensor]]:
         if not given or not all(isinstance(name, str) for name in given):
             raise InvalidInput(what, "inputs: a dict of one or more tensors by name is needed")
         kind, several = "by name", dict(given)
-    elif isinstance(given, tuple) and any(isinstance(one, (*ARRAYS, Mapping)) for one in given):
-        kind, several = "by place", {f"inputs[{i}]": one for i, one in enumerate(given)}
-        for name, one in several.items():
-            if not isinstance(one, ARRAYS):
+    elif isinstance(given, tuple) and any(isinstance(part, (*ARRAYS, Mapping)) for part in given):
+        kind, several = "by place", {f"inputs[{i}]": part for i, part in enumerate(given)}
+        for name, part in several.items():
+            if not isinstance(part, ARRAYS):
                 raise InvalidInput(
-                    what, f"{name} is {type(one).__name__} beside tensors; make it a tensor"
+                    what, f"{name} is {type(part).__name__} beside tensors; make it a tensor"
                 )
     else:
         kind, several = "alone", {"inputs": given}
     if len(several) == 1:
         kind, several = "alone", {"inputs": next(iter(several.values()))}
-    return kind, {name: _tensor(one, name, what) for name, one in several.items()}
+    return kind, {name: _tensor(part, name, what) for name, part in several.items()}
 
 
 def _refuse_list_of_tensors(part: Any, what: str) -> None:
-    if isinstance(part, list) and any(isinstance(one, ARRAYS) for one in part):
+    if isinstance(part, list) and any(isinstance(value, ARRAYS) for value in part):
         raise InvalidInput(
             what, "inputs: a list of tensors; give a tuple for several inputs, or one tensor"
         )

@@ -99,12 +99,12 @@ def trained(
             loss(module(inputs), targets).backward()
             optimiser.step()
     refuse_hidden_state(job.module, module)
-    found = state_of(module)
-    if not all(bool(torch.isfinite(v).all()) for v in found.values()):
+    state = state_of(module)
+    if not all(bool(torch.isfinite(v).all()) for v in state.values()):
         raise NoCertificate(
             "training produced NaN or infinity; lower step_size, or look for it in the records"
         )
-    return found
+    return state
 
 
 @contextmanager
