@@ -31,7 +31,7 @@ def hold_lock(folder: Path) -> Iterator[None]:
         Locked: another process is writing.
     """
     busy = f"{folder}: another process is writing there; try again when it is done"
-    inside = folder / SECRET
+    inside, fresh = folder / SECRET, not folder.exists()
     inside.mkdir(mode=0o700, parents=True, exist_ok=True)
     inside.chmod(0o700)
     handle = None
@@ -49,7 +49,7 @@ def hold_lock(folder: Path) -> Iterator[None]:
             yield
         finally:
             (inside / LOCK).unlink(missing_ok=True)
-            for empty in (inside, folder):
+            for empty in (inside, folder) if fresh else (inside,):
                 if not any(empty.iterdir()):
                     empty.rmdir()
     finally:

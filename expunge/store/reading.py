@@ -16,11 +16,20 @@ from expunge.accounting.document import parse_json
 from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.store.index import Chunk, File, Index, digest, read_index
-from expunge.store.layout import CERTIFICATE, INDEX, MODEL, PREPARED, SECRET, check_version
+from expunge.store.layout import (
+    CERTIFICATE,
+    INDEX,
+    MODEL,
+    PREPARED,
+    SECRET,
+    check_version,
+    own_files,
+)
 
 __all__ = [
     "Saved",
     "check_on_top",
+    "check_whole",
     "find_index",
     "find_prepared",
     "read",
@@ -171,6 +180,29 @@ def find_prepared(folder: Path, seal: str | None) -> tuple[Path, Index] | None:
             if index is not None and index.seal == seal:
                 return path, index
     return None
+
+
+def check_whole(folder: Path, seal: str | None = None) -> None:
+    """Check that a folder has every secret file of its generation, so that others may be erased.
+
+    Without an index only what an unfinished first save left may be there.
+
+    Raises:
+        InvalidInput: the index, or a file that it names, is missing.
+    """
+    if seal is None and read_index(folder) is None:
+        published = any((folder / name).exists() for name in (MODEL, CERTIFICATE))
+        if published and any(path.parent.name == SECRET for path in own_files(folder)):
+            raise InvalidInput(
+                str(folder), f"{SECRET}/{INDEX} is missing: put it back, or choose another folder"
+            )
+        return
+    for file in find_index(folder, seal).secret:
+        if not (folder / SECRET / file.name).is_file():
+            raise InvalidInput(
+                str(folder / SECRET / file.name),
+                "is missing, and the index names it; put back the whole folder as it was saved",
+            )
 
 
 def check_on_top(folder: Path, index: Index) -> None:

@@ -32,7 +32,7 @@ from expunge.store.index import Chunk, File, Index, digest, read_index
 from expunge.store.layout import CERTIFICATE, INDEX, MODEL, SECRET, check_ours
 from expunge.store.lineage import Lineage
 from expunge.store.lock import hold_lock
-from expunge.store.reading import check_on_top, find_index, find_prepared
+from expunge.store.reading import check_on_top, check_whole, find_index, find_prepared
 
 __all__ = ["Generation", "Writer", "settle", "sole_writer", "write"]
 
@@ -99,8 +99,7 @@ def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Wri
     """
     folder = Path(folder)
     check_ours(folder)
-    if seal is not None:
-        find_index(folder, seal)  # refused before anything is touched
+    check_whole(folder, seal)  # refused before anything is touched
     with hold_lock(folder):
         writer = Writer(folder)
         if seal is not None:

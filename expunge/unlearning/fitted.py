@@ -58,6 +58,19 @@ class Fitted(Secret):
         if self.fingerprint is None:
             object.__setattr__(self, "fingerprint", self._digest())
 
+    def __copy__(self) -> Self:
+        """A copy that shares the values; both say from now on that another one may exist."""
+        return self._marked(super().__copy__())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy with values of its own; both say from now on that another one may exist."""
+        return self._marked(super().__deepcopy__(memo))
+
+    def _marked(self, other: Self) -> Self:
+        for state in (self, other):
+            object.__setattr__(state, "copied", True)
+        return other
+
     def after(self, job: Job, outcome: Outcome) -> Self:
         """The state after a request, before its certificate is issued."""
         return replace(self, job=job, outcome=outcome.lay_out())

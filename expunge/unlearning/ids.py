@@ -40,6 +40,22 @@ class RowNumbers(Mapping[Any, int]):
         return self.count
 
 
+class NamedRows(Mapping[Any, int]):
+    """Given ids and their rows, which nothing can change."""
+
+    def __init__(self, rows: Mapping[Any, int]) -> None:
+        self._rows = dict(rows)
+
+    def __getitem__(self, one: Any) -> int:
+        return self._rows[one]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
     """The row of each private id, row numbers by default; public rows come first.
 
@@ -56,7 +72,7 @@ def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
         if id_ in rows:
             raise ValueError(f"ids: {id_!r} is given twice")
         rows[id_] = offset + i
-    return rows
+    return NamedRows(rows)
 
 
 def as_list(ids: Any) -> list[Any]:

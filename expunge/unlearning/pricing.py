@@ -6,7 +6,7 @@ from typing import Any
 
 from expunge.accounting.prices import EXPOSED, Price, list_prices
 from expunge.accounting.target import Observer
-from expunge.errors import InvalidInput, NoCertificate, Refused
+from expunge.errors import InvalidInput
 from expunge.unlearning.strategy import Strategy
 
 __all__ = ["check_observer", "price_each"]
@@ -28,7 +28,9 @@ def price_each(strategies: Mapping[str, Any], job: Any, forget: int) -> list[Pri
     for strategy in strategies.values():
         try:
             price = strategy.price(job, forget)
-        except (ValueError, NoCertificate, Refused) as error:
+            if not isinstance(price, Price) or price.name != strategy.name:
+                raise InvalidInput("price", f"{price!r} is no price of {strategy.name}")
+        except Exception as error:  # of another package it may be anything
             price = Price(strategy.name, guarantee="none", excluded=str(error))
         if job.observer not in strategy.observers and price.excluded is None:
             price = replace(price, epsilon=None, excluded=EXPOSED)

@@ -1,7 +1,12 @@
 """Where the values of the records lie, once for all states of a fit: what is erased is gone."""
 
-from collections.abc import Sequence
+import copy
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+from torch import Tensor
 
 from expunge.unlearning.secrecy import Secret
 
@@ -13,15 +18,35 @@ class RowStore(Secret):
 
     Args:
         columns: Tensors, or what is indexed like them, a row for each record.
-        first: The roster's number of their first row.
+        first: The row of the roster that their first row is.
         erasures: How many requests have had their rows erased here.
     """
 
     def __init__(self, columns: Sequence[Any], first: int = 0, erasures: int = 0) -> None:
         self.columns, self.first, self.erasures = tuple(columns), first, erasures
+        self.busy = threading.RLock()  # one request at a time
 
-    def erase(self, rows: Sequence[int]) -> None:
-        """Set these rows of the roster to zero; earlier states refuse from then on."""
-        self.erasures += 1
-        for column in self.columns:
-            column[[row - self.first for row in rows]] = 0
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RowStore":
+        return RowStore(copy.deepcopy(self.columns, memo), self.first, self.erasures)
+
+    @contextmanager
+    def erasing(self, rows: Sequence[int], kept: Sequence[Tensor]) -> Iterator[None]:
+        """Zero these rows of the roster; if what follows fails, they are as they were.
+
+        Args:
+            kept: Other tensors with a row for each record of the roster.
+        """
+        own = [row - self.first for row in rows]
+        places = [*((column, own) for column in self.columns), *((part, rows) for part in kept)]
+        before = [column[place].clone() for column, place in places]
+        erasures = self.erasures
+        try:
+            for column, place in places:
+                column[place] = 0
+            self.erasures = erasures + 1
+            yield
+        except BaseException:
+            self.erasures = erasures
+            for (column, place), values in zip(places, before, strict=True):
+                column[place] = values
+            raise

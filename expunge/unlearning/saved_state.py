@@ -4,6 +4,7 @@ The document holds what JSON brings back, the tensors what the next request star
 (`expunge.store`) keeps both, with the model, its certificate and the lineage.
 """
 
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -13,12 +14,16 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.document import AccountRequest
 from expunge.accounting.history import History
 from expunge.accounting.target import EpsilonDelta
+from expunge.errors import InvalidInput
 from expunge.store import Lineage
 from expunge.unlearning.fitted import Fitted
+from expunge.unlearning.ids import RowNumbers
 from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.roster import Roster
 
 __all__ = [
     "account_document",
+    "ids_document",
     "lineage_of",
     "outcome_document",
     "records_in",
@@ -28,6 +33,7 @@ __all__ = [
     "terms_document",
 ]
 
+LONE = re.compile("[\ud800-\udfff]")  # halves of characters, which no file holds
 SECRET = "secret."  # before the names of an outcome's own secret tensors
 
 
@@ -55,6 +61,20 @@ def restore_terms(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
     job = {name: document[name] for name in ("observer", "adaptive_requests", "seed")}
     job["target"] = EpsilonDelta(document["epsilon"], document["delta"])
     return job, {name: document[name] for name in ("released", "released_before")}
+
+
+def ids_document(roster: Roster) -> list[Any] | None:
+    """The private ids in the order of their rows; None for row numbers.
+
+    Raises:
+        InvalidInput: an id that JSON does not bring back; it is named.
+    """
+    if isinstance(roster.ids, RowNumbers):
+        return None
+    for id_ in roster.ids:
+        if type(id_) not in (str, int) or LONE.search(str(id_)):
+            raise InvalidInput("ids", f"{id_!r} cannot be saved; texts and whole numbers can")
+    return list(roster.ids)
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:

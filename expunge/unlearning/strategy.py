@@ -13,6 +13,7 @@ Nothing is imported before it is asked for: names, which the command line's help
 
 import functools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module, metadata
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
@@ -59,6 +60,12 @@ OURS: Mapping[Models, Mapping[str, str]] = MappingProxyType(
     }
 )
 VERBS = ("name", "observers", "fit", "forget", "placebo", "price")
+OF_NETWORKS = (
+    "cost",
+    "keeps_backbone",
+    "runs_the_loss",
+    "starts_anew",
+)  # `NetworkStrategy` has them
 
 Given = TypeVar("Given", bound="Job", contravariant=True)
 
@@ -111,9 +118,16 @@ def strategy_names(models: Models) -> list[str]:
     return [*OURS[models], *sorted(_foreign(models))]
 
 
-def registered_strategies(models: Models) -> dict[str, Any]:
-    """Every strategy with its default settings, by its own name."""
-    records = [_load(models, name) for name in strategy_names(models)]
+def registered_strategies(models: Models, *, foreign: bool = True) -> dict[str, Any]:
+    """Every strategy with its default settings, by its own name.
+
+    Args:
+        foreign: Those of other packages too, as far as they load.
+    """
+    records = [_load(models, name) for name in OURS[models]]
+    for name in sorted(_foreign(models)) if foreign else ():
+        with suppress(InvalidInput):  # whoever names it is told why it does not load
+            records.append(_load(models, name))
     return {record.name: record for record in reversed(records)}
 
 
@@ -133,7 +147,10 @@ def strategy_of(models: Models, given: Any, also: Sequence[str] = ()) -> Any:
         return _load(models, given)
     if isinstance(given, type) or not any(hasattr(given, verb) for verb in VERBS):
         raise InvalidInput("strategy", f"{given!r} is neither a name nor a strategy's record")
-    _check(given)
+    _check(models, given)
+    known = registered_name(given)
+    if known is not None and not known.startswith(f"{models}."):
+        raise InvalidInput("strategy", f"{type(given).__name__} is not for {models} models")
     return given
 
 
@@ -185,15 +202,15 @@ def _load(models: Models, name: str) -> Any:
     try:
         registration = entry.load()
         record = registration() if isinstance(registration, type) else registration
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput("strategy", f"{name}: {entry.value} does not load: {error}") from error
-    _check(record)
+    _check(models, record)
     if record.name != name:
         raise InvalidInput("strategy", f"{name}: {entry.value} calls itself {record.name!r}")
     return record
 
 
-def _check(record: Any) -> None:
+def _check(models: Models, record: Any) -> None:
     """Check that a record has a strategy's verbs and does not take the name of one of ours.
 
     Raises:
@@ -201,12 +218,14 @@ def _check(record: Any) -> None:
     """
     from expunge.accounting.kinds import KINDS
 
-    missing = [verb for verb in VERBS if not hasattr(record, verb)]
+    verbs = (*VERBS, *OF_NETWORKS) if models == "network" else VERBS
+    missing = [verb for verb in verbs if not hasattr(record, verb)]
     if missing:
         raise InvalidInput("strategy", f"{record!r} lacks {', '.join(missing)}")
     if type(record).__module__.startswith("expunge."):
         return
-    if not isinstance(getattr(record, "comparator", None), str):
+    comparator = getattr(record, "comparator", None)
+    if not (isinstance(comparator, str) and comparator.strip()):
         raise InvalidInput("strategy", f"{record!r} lacks comparator, which certificates name")
     if record.name in KINDS:
         taken = f"{record.name!r} is a strategy of expunge: certificates would mean that one"

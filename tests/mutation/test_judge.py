@@ -87,7 +87,7 @@ def test_a_mutant_is_killed_by_its_mirror_by_another_file_or_survives(tree):
         if mutant.after in ("if x >= 3:", "if x < 3:", "if x > 4:")
     }
     assert fates["if x >= 3:"] == "tests/audit/test_size.py"
-    assert fates["if x < 3:"] == "tests/audit/test_other.py"
+    assert fates["if x < 3:"] in ("tests/audit/test_other.py", "tests/audit/test_prepared.py")
     assert fates["if x > 4:"] is None
     assert (tree / "expunge/audit/size.py").read_text() == SOURCE
 

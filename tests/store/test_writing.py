@@ -332,3 +332,30 @@ def test_there_is_nothing_to_settle_where_nothing_is_saved(tmp_path):
     with pytest.raises(InvalidInput, match="not a saved model"):
         settle(tmp_path / "nowhere")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lost_index_or_an_older_one_put_back_erases_nothing(tmp_path):
+    """Whoever puts the right one back finds everything there."""
+    folder = saved_in(tmp_path / "m", requests=0)
+    index = folder / "secret/index.json"
+    first = index.read_bytes()
+    write(folder, following(read(folder)))
+    second = index.read_bytes()
+    files = sorted(folder.rglob("*"))
+    for content in (None, first):
+        index.unlink()
+        if content is not None:
+            index.write_bytes(content)
+        for verb in (settle, lambda folder: write(folder, fresh(2))):
+            with pytest.raises(InvalidInput, match="is missing"):
+                verb(folder)
+        index.write_bytes(second)
+        assert sorted(folder.rglob("*")) == files
+    read(folder).check()
+
+
+def test_a_refused_save_leaves_an_empty_folder_of_the_users(tmp_path):
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(InvalidInput):
+        write(tmp_path / "mine", replace(fresh(0), document={"a": object()}))
+    assert (tmp_path / "mine").is_dir()

@@ -44,7 +44,7 @@ def test_costs_are_shares_of_retraining_in_the_same_list(models, observer):
 
 def test_what_cannot_be_priced_is_excluded_with_its_reason():
     retrain = Price("retrain", steps=10)
-    for error in (ValueError("no ball"), NoCertificate("no noise")):
+    for error in (ValueError("no ball"), NoCertificate("no noise"), TypeError("a plugin's")):
         rows = price_each({"a": Fixed("a", error), "r": Fixed("retrain", retrain)}, linear_job(), 1)
         assert rows[-1].excluded == str(error)
         assert rows[0].cost_of_retraining == 1
@@ -58,3 +58,10 @@ def test_an_observer_that_a_strategy_is_not_for_excludes_it_and_refuses_it():
     with pytest.raises(InvalidInput, match="a is for observer 'final'"):
         check_observer(fixed["a"], "all")
     check_observer(fixed["a"], "final")
+
+
+@pytest.mark.parametrize("nonsense", [None, 3, Price("retrain", steps=1)])
+def test_what_is_no_price_of_its_own_is_excluded(nonsense):
+    known = {"a": Fixed("a", nonsense), "r": Fixed("retrain", Price("retrain", steps=10))}
+    rows = {row.name: row for row in price_each(known, linear_job(), 1)}
+    assert "is no price of a" in rows["a"].excluded

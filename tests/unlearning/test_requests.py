@@ -1,12 +1,20 @@
 """One procedure for every kind of model: a request changes everything or nothing."""
 
+import contextlib
+import copy
+import threading
+from dataclasses import replace
+
 import pytest
 import torch
 
+from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.verification import differences
 from expunge.errors import NoCertificate, NotConverged
+from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.requests import honour
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
+from tests.unlearning.records import labelled
 from tests.unlearning.test_released import CertifiedClassifier, CertifiedRegressor, fitted
 
 
@@ -88,3 +96,101 @@ def test_a_wrong_request_is_refused_before_anything_is_run(kind, monkeypatch):
         honour(before, some_ids(before), request=5)
     with pytest.raises(ValueError, match="is given twice"):
         honour(before, some_ids(before) * 2)
+
+
+# What an adversary found: each of these changed something, or certified what it should not.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupt_after_the_erasure_puts_everything_back(kind, monkeypatch):
+    before = states()[kind]
+    values, held = stored(before), {n: v.clone() for n, v in before.outcome.secret.items()}
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(before), "with_certificate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        honour(before, some_ids(before))
+    monkeypatch.undo()
+    assert all(map(torch.equal, stored(before), values))
+    assert all(torch.equal(before.outcome.secret[name], value) for name, value in held.items())
+    honour(before, some_ids(before))
+
+
+def test_the_caller_may_object_to_the_new_state_before_anything_is_erased():
+    before, seen = states()["classifier"], []
+
+    def object_to(after):
+        seen.append(after.job.roster.forgotten)
+        raise NoCertificate("planted")
+
+    with pytest.raises(NoCertificate, match="planted"):
+        honour(before, some_ids(before), accept=object_to)
+    assert seen == [2]
+    before.check_unchanged()
+
+
+def test_of_two_threads_one_is_refused(monkeypatch):
+    before = states()["classifier"]
+    plain, together = type(before.strategy).forget, threading.Barrier(2, timeout=20)
+
+    def slow(*given):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(timeout=0.5)  # nobody else may be here meanwhile
+        return plain(*given)
+
+    monkeypatch.setattr(type(before.strategy), "forget", slow)
+    ids, outcomes = list(before.job.roster.ids), []
+
+    def ask(id_):
+        try:
+            outcomes.append(honour(before, id_)[1])
+        except NoCertificate as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=ask, args=(id_,)) for id_ in ids[:2]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(isinstance(outcome, NoCertificate) for outcome in outcomes) == [False, True]
+
+
+class Noiseless(Residual):
+    """Says that it is sound for everybody, and draws an eighth of the noise it should."""
+
+    name = "noiseless"
+    comparator = "retraining"
+    observers = ("final", "all")
+
+    def noise(self, job):
+        noise_std, grid = super().noise(job)
+        return noise_std / 8, grid / 8
+
+    def record(self, job, noise_std, grid):
+        return super().record(replace(job, target=EpsilonDelta(20.0, 1e-5)), noise_std, grid)
+
+
+@pytest.mark.parametrize(
+    ("observer", "said"), [("final", "is above the target"), ("all", "'all' was promised")]
+)
+def test_what_was_promised_is_held_against_every_certificate(observer, said):
+    X, y = labelled(80)
+    model = CertifiedClassifier(strategy=Noiseless(1e-8), observer=observer, l2=0.05)
+    model.fit(X, y)
+    with pytest.raises(NoCertificate, match=said):
+        model.forget(3)
+
+
+def test_a_copy_of_a_state_and_its_original_both_say_that_there_are_two():
+    before = states()["classifier"]
+    other = copy.deepcopy(before)
+    for state in (before, other):
+        assert honour(state, some_ids(state))[1].provenance.state == "copied"
+
+
+def test_ids_cannot_be_turned_to_other_rows():
+    before = states()["network"]
+    with pytest.raises(TypeError, match="item assignment"):
+        before.job.roster.ids["p1"] = 55

@@ -7,8 +7,10 @@ from typing import ClassVar
 
 import pytest
 
+from expunge.accounting.prices import Price
 from expunge.errors import InvalidInput
 from expunge.unlearning import strategy as registry
+from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.strategy import (
@@ -20,6 +22,7 @@ from expunge.unlearning.strategy import (
     strategy_names,
     strategy_of,
 )
+from tests.unlearning.problems import job_of
 
 EACH = [(models, name) for models in OURS for name in OURS[models]]
 
@@ -49,7 +52,7 @@ class Entry:
         self.name, self.value, self.loaded = name, "theirs:record", loaded
 
     def load(self):
-        if isinstance(self.loaded, Exception):
+        if isinstance(self.loaded, BaseException):
             raise self.loaded
         return self.loaded
 
@@ -171,3 +174,34 @@ def test_names_are_to_be_had_without_torch():
         "assert strategy_names('linear')[0] == 'residual'; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_strategy_of_the_other_kind_of_model_is_refused():
+    with pytest.raises(InvalidInput, match="Head is not for linear models"):
+        strategy_of("linear", Head())
+    with pytest.raises(InvalidInput, match=r"lacks cost, keeps_backbone|not for network models"):
+        strategy_of("network", Residual())
+
+
+def test_one_for_networks_must_answer_what_networks_ask():
+    with pytest.raises(InvalidInput, match="lacks cost, keeps_backbone"):
+        strategy_of("network", Other())
+
+
+def test_a_plugin_that_does_not_load_breaks_nobodys_plan(offer):
+    offer(Entry("linear.other", ImportError("gone")), Entry("linear.exit", SystemExit(3)))
+    assert set(registered_strategies("linear")) == set(OURS["linear"])
+    with pytest.raises(InvalidInput, match="does not load"):
+        strategy_of("linear", "exit")
+
+
+def test_auto_takes_one_of_ours_however_cheap_another_is(offer):
+    class Cheap(Other):
+        name = "cheap"
+
+        def price(self, job, forget):
+            return Price("cheap", steps=0, epsilon=0.0)
+
+    offer(Entry("linear.cheap", Cheap))
+    assert cheapest(job_of(), 6) == Residual()
+    assert "cheap" in [price.name for price in prices(job_of(), 6)]

@@ -25,12 +25,14 @@ def prices(job: LinearJob, forget: int) -> list[Price]:
 def cheapest(job: LinearJob, forget: int) -> Any:
     """What `auto` takes; langevin last, whose noise is in every model before any deletion.
 
+    Strategies of other packages are listed, and taken by name alone.
+
     Raises:
         ValueError: no strategy is sound for this observer and target.
     """
-    strategies, listed = registered_strategies("linear"), prices(job, forget)
+    ours, listed = registered_strategies("linear", foreign=False), prices(job, forget)
     for price in sorted(listed, key=lambda price: price.name == "langevin"):
-        if price.excluded is None:
-            return attainable(strategies[price.name], job)
+        if price.excluded is None and price.name in ours:
+            return attainable(ours[price.name], job)
     reasons = "; ".join(f"{price.name}: {price.excluded}" for price in listed)
     raise ValueError(f"strategy: none can be taken for observer {job.observer!r} ({reasons})")

@@ -18,7 +18,18 @@ from torch import Tensor
 
 from expunge.errors import InvalidInput
 from expunge.losses import Declared
-from expunge.store import Chunk, Generation, NewChunk, Saved, erase_rows, read, split, unpack, write
+from expunge.store import (
+    Chunk,
+    Generation,
+    NewChunk,
+    Saved,
+    erase_rows,
+    read,
+    read_steadily,
+    split,
+    unpack,
+    write,
+)
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
@@ -27,6 +38,7 @@ from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_state import (
+    ids_document,
     lineage_of,
     outcome_document,
     restore_outcome,
@@ -77,12 +89,17 @@ def read_fitted(folder: str | Path) -> tuple[LinearFitted, str, dict[str, Any]]:
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    saved = read(folder)
+    return read_steadily(folder, _whole)
+
+
+def _whole(saved: Saved) -> tuple[LinearFitted, str, dict[str, Any]]:
     try:
         fitted = _restored(saved)
-    except (KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
-        raise InvalidInput(str(folder), f"not a saved estimator ({error})") from error
-    return fitted, saved.index.kind, saved.document["parameters"]
+        return fitted, saved.index.kind, dict(saved.document["parameters"])
+    except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
+            SafetensorError) as error:  # fmt: skip
+        why = " ".join(str(error).split())
+        raise InvalidInput(str(saved.folder), f"not a saved estimator ({why})") from error
 
 
 def _document(fitted: LinearFitted) -> dict[str, Any]:
@@ -96,7 +113,7 @@ def _document(fitted: LinearFitted) -> dict[str, Any]:
         "head": fitted.head.document(),
         "public": roster.public,
         "private": roster.private,
-        "ids": list(roster.ids),
+        "ids": ids_document(roster),
     }
 
 
@@ -126,9 +143,12 @@ def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
     """An earlier state of the same fit, if the folder holds one."""
     try:
         before = read(folder)
+        if before.index.lineage.fit != fitted.lineage:
+            return None
+        before.check()  # a damaged chunk is written anew from memory
     except InvalidInput:
         return None  # nothing is there, or the writer will say what is wrong with it
-    return before if before.index.lineage.fit == fitted.lineage else None
+    return before
 
 
 def _restored(saved: Saved) -> LinearFitted:

@@ -123,6 +123,11 @@ class NetworkLangevin(NetworkStrategy):
             )
         Descent(self.step_size, self.clip, self.weight_decay, self.radius, self.smoothness)
 
+    @property
+    def may_miss_target(self) -> bool:
+        """A number of steps that is given is run whatever it certifies."""
+        return self.unlearn_steps is not None
+
     def fit(self, job: NetworkJob) -> Outcome:
         run = _Run.of(self, job)
         sigma = self._chosen_sigma(run)

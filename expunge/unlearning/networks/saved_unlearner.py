@@ -13,7 +13,6 @@ both models exist. Load a state once; every certificate from then on says that t
 
 import copy
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -33,7 +32,7 @@ from expunge.errors import InvalidInput
 from expunge.store import Generation, Saved, read_steadily, settle, write
 from expunge.store.index import digest
 from expunge.store.layout import SECRET
-from expunge.unlearning.ids import RowNumbers, id_rows
+from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.commitments import (
     commitments,
     describe_loss,
@@ -54,6 +53,7 @@ from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_state import (
     account_document,
+    ids_document,
     lineage_of,
     outcome_document,
     records_in,
@@ -70,7 +70,6 @@ KIND = "TorchUnlearner"
 PROBED = 8  # records on which the model and the loss given again are tried
 ALIKE = 1e-3  # of the outputs' scale: beyond what another machine's arithmetic explains
 SAME = 1e-5  # of the loss of the same outputs
-LONE = re.compile("[\ud800-\udfff]")  # halves of characters, which no file holds
 TEMPLATE = "give the model as it came to fit"
 # What a document or a state that we did not write may lead to.
 FOREIGN = (LookupError, TypeError, AttributeError, RuntimeError, ValueError, SafetensorError)
@@ -155,7 +154,7 @@ def _document(fitted: NetworkFitted) -> dict[str, Any]:
         "retraining": describe(fitted.retraining, "retraining"),
         "loss": describe_loss(job.loss),
         "module": _described_module(job.module),
-        "ids": _saved_ids(fitted),
+        "ids": ids_document(job.roster),
         "private": job.roster.private,
         "form": form_of(job.inputs, job.targets),
         "public": _public_sha256(job.public_inputs, job.public_targets),
@@ -391,16 +390,6 @@ def _places(ids: Any, count: int, roster: Roster) -> tuple[Tensor, Tensor]:
     places = [(roster.ids[id_], row) for id_, row in rows.items() if present[roster.ids[id_]]]
     there, here = torch.tensor(places, dtype=torch.int64).reshape(-1, 2).unbind(1)
     return there - roster.public, here
-
-
-def _saved_ids(fitted: NetworkFitted) -> list[Any] | None:
-    ids = fitted.job.roster.ids
-    if isinstance(ids, RowNumbers):
-        return None
-    for id_ in ids:
-        if type(id_) not in (str, int) or LONE.search(str(id_)):
-            raise InvalidInput("ids", f"{id_!r} cannot be saved; texts and whole numbers can")
-    return list(ids)
 
 
 def _public_sha256(inputs: Inputs | None, targets: Tensor | None) -> list[Any] | None:

@@ -220,9 +220,7 @@ class TorchUnlearner:
         Raises:
             ValueError, NoCertificate: nothing was changed; as for `requests.honour`.
         """
-        fitted = self.fitted_
-        self._check_writable(fitted)
-        state, certificate = honour(fitted, ids, request)
+        state, certificate = honour(self.fitted_, ids, request, accept=self._check_writable)
         self._install(state)
         return certificate
 

@@ -292,3 +292,35 @@ def test_a_reloaded_estimator_still_knows_whether_its_labels_were_declared(tmp_p
     clf.save(tmp_path / "model")
     one, other = load(tmp_path / "model").forget(3), clf.forget(3)
     assert one.declared == other.declared
+
+
+def test_a_damaged_chunk_is_written_anew_from_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    chunk = read(tmp_path / "model").chunks("rows")[0].file.name
+    (tmp_path / "model/secret" / chunk).write_bytes(b"damaged")
+    clf.forget("r3")
+    clf.save(tmp_path / "model")
+    assert state(load(tmp_path / "model")) == state(clf)
+
+
+def test_ids_that_json_does_not_bring_back_are_refused_by_name(tmp_path):
+    X, y = labelled(6)
+    clf = CertifiedClassifier().fit(X, y, ids=[("a", i) for i in range(6)])
+    with pytest.raises(ValueError, match=r"ids: \('a', 0\) cannot be saved"):
+        clf.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_lost_index_is_named_and_nothing_is_erased(tmp_path):
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    index = tmp_path / "model/secret/index.json"
+    content = index.read_bytes()
+    index.unlink()
+    for verb in (lambda: load(tmp_path / "model"), lambda: fitted().save(tmp_path / "model")):
+        with pytest.raises(ValueError, match=r"index\.json"):
+            verb()
+    index.write_bytes(content)
+    assert state(load(tmp_path / "model")) == state(clf)

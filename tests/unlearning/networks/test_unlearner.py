@@ -519,3 +519,22 @@ def test_nothing_to_learn_from_or_to_learn_is_said_in_one_line():
         unlearner("langevin").fit((x, y), public=(x[:, :-1], y))
     with pytest.raises(InvalidInput, match="neither a name nor a strategy's record"):
         unlearner(NetworkLangevin)
+
+
+def test_a_module_whose_parameters_were_tied_since_fit_is_not_certified():
+    """What would be written into it is not what the certificate is about."""
+
+    class Spare(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 3)
+            self.a, self.b = (nn.Parameter(torch.zeros(2)) for _ in range(2))
+
+        def forward(self, x):
+            return self.fc(x) + 0 * (self.a.sum() + self.b.sum())
+
+    made = unlearner("clipped", Spare(), random_state=0).fit(rows(60, seed=1), public=rows(40))
+    made.model.a = made.model.b
+    with pytest.raises(NoCertificate, match="no longer the one"):
+        made.forget(1)
+    made.fitted_.check_unchanged()
