@@ -97,6 +97,11 @@ def draw_layers(edges: Sequence[Import]) -> Figure:
         for level, row in enumerate(rows)
         for position, name in enumerate(row)
     }
+    # All but the lowest stand to the left: an arrow past a layer must not seem to begin at it.
+    for row in rows[1:]:
+        for position, name in enumerate(row):
+            left = 2.0 if len(row) == 1 else 9.0 * (position + 0.85) / (len(row) + 1.7)
+            places[name] = (left, places[name][1])
     figure = Figure(figsize=(9.0, 1.0 + 0.95 * len(rows)))
     axes = _empty_axes(figure, (0, 9.0), (-0.6, 1.15 * len(rows) - 0.4))
     below: dict[str, set[str]] = {name: set() for name in names}

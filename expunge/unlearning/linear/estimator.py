@@ -18,7 +18,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from expunge.errors import InvalidInput
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.ids import frame_index
@@ -196,9 +195,7 @@ def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    fitted, kind, kept = read_fitted(folder)
-    if kind not in ESTIMATORS:
-        raise InvalidInput(str(folder), f"holds a {kind}, not an estimator")
+    fitted, kind, kept = read_fitted(folder, ESTIMATORS)
     parameters = kept["set"] | {"strategy": rebuild(kept["set"]["strategy"])}
     estimator = ESTIMATORS[kind](**parameters)
     estimator.resume(fitted, kept["feature_names"])

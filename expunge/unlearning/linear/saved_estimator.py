@@ -5,7 +5,8 @@ state       what the next request starts from: un-noised solutions, Gram matrice
 rows        features and targets, in chunks; a request rewrites those that hold its records
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,25 @@ def write_fitted(
     write(folder, generation)
 
 
-def read_fitted(folder: str | Path) -> tuple[LinearFitted, str, dict[str, Any]]:
+def read_fitted(
+    folder: str | Path, kinds: Collection[str]
+) -> tuple[LinearFitted, str, dict[str, Any]]:
     """A fitted model as it was saved, its estimator's kind and parameters.
+
+    Args:
+        kinds: Of estimators that the caller can make.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    return read_steadily(folder, _whole)
+    return read_steadily(folder, partial(_whole, kinds))
 
 
-def _whole(saved: Saved) -> tuple[LinearFitted, str, dict[str, Any]]:
+def _whole(kinds: Collection[str], saved: Saved) -> tuple[LinearFitted, str, dict[str, Any]]:
+    if saved.index.kind not in kinds:
+        raise InvalidInput(
+            str(saved.folder), f"holds a {saved.index.kind}, not one of {', '.join(kinds)}"
+        )
     try:
         fitted = _restored(saved)
         return fitted, saved.index.kind, dict(saved.document["parameters"])
