@@ -46,8 +46,8 @@ class NamedRows(Mapping[Any, int]):
     def __init__(self, rows: Mapping[Any, int]) -> None:
         self._rows = dict(rows)
 
-    def __getitem__(self, one: Any) -> int:
-        return self._rows[one]
+    def __getitem__(self, id_: Any) -> int:
+        return self._rows[id_]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._rows)

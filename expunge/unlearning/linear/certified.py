@@ -85,7 +85,7 @@ class Certified(BaseEstimator):
     device: str
     adaptive_requests: bool
 
-    def _store(self, given: dict[str, Any]) -> None:
+    def _keep_parameters(self, given: dict[str, Any]) -> None:
         """Keep what a constructor was given, under the parameters' names, unchecked until fit."""
         vars(self).update({n: v for n, v in given.items() if n not in ("self", "__class__")})
 

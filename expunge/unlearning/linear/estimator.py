@@ -72,7 +72,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         device: str = "cpu",
         adaptive_requests: bool = False,
     ) -> None:
-        self._store(locals())
+        self._keep_parameters(locals())
 
     @unchanged_on_failure
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
@@ -164,7 +164,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         device: str = "cpu",
         adaptive_requests: bool = False,
     ) -> None:
-        self._store(locals())
+        self._keep_parameters(locals())
 
     @unchanged_on_failure
     def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803
