@@ -14,7 +14,7 @@ import torch
 from experiments.datasets import Digits
 from expunge.losses import Logistic, Softmax
 from expunge.losses.objective import Objective
-from expunge.unlearning.linear.solver import solve
+from expunge.losses.solver import solve
 
 __all__ = ["Division", "Problem", "division", "public_minimiser", "summary"]
 

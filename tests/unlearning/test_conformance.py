@@ -10,7 +10,7 @@ from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning import CertifiedClassifier, load
 from expunge.unlearning.linear.budget import metered, nominal_cost
-from expunge.unlearning.linear.tolerances import attainable
+from expunge.unlearning.linear.linear_job import attainable
 from expunge.unlearning.networks.training import Training
 from expunge.unlearning.requests import honour
 from expunge.unlearning.strategy import registered_strategies

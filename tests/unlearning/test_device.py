@@ -5,7 +5,7 @@ import torch
 
 from expunge.losses.objective import Objective
 from expunge.losses.softmax import Softmax
-from expunge.unlearning.linear.solver import solve
+from expunge.losses.solver import solve
 
 
 @pytest.mark.gpu

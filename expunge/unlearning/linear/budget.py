@@ -21,8 +21,8 @@ from torch import Tensor
 from expunge.accounting.prices import WARM_PASSES
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
+from expunge.losses.solver import solve
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.solver import solve
 
 __all__ = ["Meter", "Spent", "metered", "nominal_cost", "warm_passes", "within_budget"]
 

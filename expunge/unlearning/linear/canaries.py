@@ -22,12 +22,12 @@ from expunge.accounting.bounds import GDP, shift
 from expunge.accounting.setting import Setting
 from expunge.losses import Softmax, Squared
 from expunge.losses.linear import LinearLoss
+from expunge.losses.solver import solve
 from expunge.sampling import Problem, Zero, sample_ensemble
 from expunge.sampling.chain import Regime
 from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.linear.solver import solve
 
 __all__ = ["WorstDescent", "accepted_extremes"]
 

@@ -26,16 +26,15 @@ from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
+from expunge.losses.solver import solve
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.estimator_parameters import check_parameters, row_bound
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
-from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.saved_estimator import write_fitted
-from expunge.unlearning.linear.solver import solve
-from expunge.unlearning.linear.tolerances import attainable, least_tolerance
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.requests import honour
@@ -314,9 +313,8 @@ class Certified(BaseEstimator):
         if not job.roster.public:
             raise ValueError(f"reference={self.reference!r} needs public records")
         alone = replace(job, roster=job.roster.public_only)
-        minimiser = solve(
-            job.public_objective, job.origin, tolerance=max(1e-8, least_tolerance(alone))
-        )
+        tolerance = max(1e-8, alone.resolution.least_tolerance())
+        minimiser = solve(job.public_objective, job.origin, tolerance=tolerance)
         return replace(
             job, start=minimiser, center=minimiser.clone() if self.reference == "center" else None
         )

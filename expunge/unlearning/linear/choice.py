@@ -4,8 +4,7 @@ from typing import Any
 
 from expunge.accounting.prices import Price, list_prices
 from expunge.unlearning.linear.langevin import Langevin
-from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.tolerances import attainable
+from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.pricing import price_each
 from expunge.unlearning.strategy import registered_strategies
 

@@ -322,7 +322,7 @@ class _Run:
         )
         rounding = step_rounding(
             step_size=self.step_size,
-            gradient=job.gradient_rounding(farthest, load),
+            gradient=job.resolution.gradient_rounding(farthest, load),
             noise_std=noise_std,
             dimension=job.dimension,
             operations=2 * (job.dimension + 16),

@@ -1,16 +1,21 @@
 """The learning problem of a linear model: rows, and a loss with its enforced constants."""
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from expunge.losses.linear import LinearLoss
-from expunge.losses.objective import Objective, gradient_rounding
+from expunge.losses.objective import Objective
+from expunge.losses.tolerances import Resolution
 from expunge.unlearning.job import Job
 
-__all__ = ["LinearJob"]
+__all__ = ["LinearJob", "attainable"]
+
+Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -51,21 +56,10 @@ class LinearJob(Job):
         outputs, features = self.objective.shape
         return outputs * features
 
-    def gradient_rounding(self, theta_norm: float, load: float = 1.0) -> float:
-        """A bound on one gradient's arithmetic error; public constants only.
-
-        Args:
-            load: The most that a step's summed weights can be.
-        """
-        rows = self.roster.records
-        return gradient_rounding(
-            self.loss,
-            rows=rows,
-            features=self.features.shape[1],
-            divisor=rows / load,
-            theta_norm=theta_norm,
-            center_norm=float(self.origin.norm()),
-        )
+    @property
+    def resolution(self) -> Resolution:
+        """What rounding leaves to see of a gradient; public constants only."""
+        return Resolution(self.loss, self.roster.records, self.features.shape[1], self.center)
 
     @property
     def origin(self) -> Tensor:
@@ -78,3 +72,11 @@ class LinearJob(Job):
     def beginning(self) -> Tensor:
         """Where descent begins."""
         return self.origin if self.start is None else self.start
+
+
+def attainable(strategy: Chosen, job: LinearJob) -> Chosen:
+    """A strategy that was only named, its tolerance raised to the least where that is more."""
+    if job.resolution.allows(getattr(strategy, "tolerance", math.inf)):
+        return strategy
+    least = job.resolution.least_tolerance()
+    return replace(strategy, tolerance=least) if math.isfinite(least) else strategy  # pyright: ignore

@@ -27,10 +27,10 @@ from expunge.core.checks import check_fields, positive
 from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
+from expunge.losses.solver import solve
+from expunge.losses.tolerances import solution_norm
 from expunge.unlearning.linear.budget import warm_passes, within_budget
-from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.solver import solve
-from expunge.unlearning.linear.tolerances import attainable, check_tolerance, solution_norm
+from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 
@@ -62,7 +62,7 @@ class Residual:
         Raises:
             ValueError: the tolerance is too small, by public constants.
         """
-        check_tolerance(job, self.tolerance)
+        job.resolution.check(self.tolerance)
         objective = job.objective
         gram = objective.gram()
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
@@ -78,7 +78,7 @@ class Residual:
         noise_std, grid = self.noise(job)
         residual = float(objective.gradient(theta).norm())
         most = solution_norm(loss, job.center, self.tolerance)
-        if not (residual <= self.tolerance and float(theta.norm()) <= most):  # `check_tolerance`
+        if not (residual <= self.tolerance and float(theta.norm()) <= most):  # `Resolution.check`
             raise NoCertificate("the solver's point does not satisfy its own check")
         if job.seed is None:
             released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
@@ -116,7 +116,7 @@ class Residual:
     def distance(self, job: LinearJob) -> float:
         """2 (tol + u)/m: between two runs of the same rule. Public constants only."""
         most = solution_norm(job.loss, job.center, self.tolerance)
-        rounding = job.gradient_rounding(most)
+        rounding = job.resolution.gradient_rounding(most)
         return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
 
     def noise(self, job: LinearJob) -> tuple[float, float]:

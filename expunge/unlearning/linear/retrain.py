@@ -12,9 +12,9 @@ from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import COLD_PASSES, Price, retrain_price
 from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, positive
+from expunge.losses.tolerances import solution_norm
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.linear.tolerances import solution_norm
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from expunge.errors import InvalidInput
+from expunge.sampling.inputs import Inputs
 from expunge.unlearning.networks.flops import training_flops
-from expunge.unlearning.networks.inputs import Inputs
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.inputs import Inputs, tensors_in
+from expunge.sampling.inputs import Inputs, tensors_in
 from expunge.unlearning.networks.module_checks import (
     check_rows_apart,
     last_linear,

@@ -23,17 +23,17 @@ from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.errors import NoCertificate
+from expunge.sampling.clipped_gradients import (
+    MEMORY,
+    clipped_gradients,
+    sum_rounding,
+)
 from expunge.unlearning.course import (
     Course,
     fewest_steps,
     least_sigma,
     records_of_capacity,
     setting_for,
-)
-from expunge.unlearning.networks.clipped_gradients import (
-    MEMORY,
-    clipped_gradients,
-    sum_rounding,
 )
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob

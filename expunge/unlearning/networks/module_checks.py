@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.inputs import Columns, Inputs
+from expunge.sampling.inputs import Columns, Inputs
 
 __all__ = [
     "check_rows_apart",

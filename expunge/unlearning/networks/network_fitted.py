@@ -5,10 +5,10 @@ from typing import Any, Self
 
 from torch import Tensor
 
+from expunge.sampling.inputs import Inputs
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.job import Job
 from expunge.unlearning.networks.comparison import Comparison, compared
-from expunge.unlearning.networks.inputs import Inputs
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from expunge.sampling.inputs import Inputs, joined, tensors_in
 from expunge.unlearning.job import Job
-from expunge.unlearning.networks.inputs import Inputs, joined, tensors_in
 from expunge.unlearning.networks.weights import state_of
 
 __all__ = ["NetworkJob", "NetworkLoss"]

@@ -29,7 +29,7 @@ from torch.utils.data import (
 )
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.inputs import Columns, Inputs, tensors_in
+from expunge.sampling.inputs import Columns, Inputs, tensors_in
 
 __all__ = ["refuse_other_form", "tensors_of"]
 

@@ -29,6 +29,7 @@ from expunge.accounting.account import account
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
+from expunge.sampling.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
 from expunge.store import Generation, Saved, read_steadily, settle, write
 from expunge.store.index import digest
 from expunge.store.layout import SECRET
@@ -40,7 +41,6 @@ from expunge.unlearning.networks.commitments import (
     tensor_sha256,
 )
 from expunge.unlearning.networks.comparison import Arm, Comparison
-from expunge.unlearning.networks.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
 from expunge.unlearning.networks.module_checks import refuse_uncallable
 from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss

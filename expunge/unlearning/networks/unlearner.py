@@ -28,11 +28,11 @@ from expunge.accounting.prices import Price
 from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core.checks import integer
 from expunge.errors import InvalidInput, NoCertificate
+from expunge.sampling.inputs import Columns, taking_columns
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks import saved_unlearner
 from expunge.unlearning.networks.comparison import Comparison
-from expunge.unlearning.networks.inputs import Columns, taking_columns
 from expunge.unlearning.networks.module_checks import refuse_uncallable
 from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss

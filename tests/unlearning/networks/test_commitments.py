@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from expunge.sampling.inputs import Columns
 from expunge.unlearning.networks.commitments import SIZE, commitments, form_of, tensor_sha256
-from expunge.unlearning.networks.inputs import Columns
 from tests.unlearning.networks.problems import rows
 
 KEY = bytes(range(32))

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from expunge.errors import InvalidInput
+from expunge.sampling.inputs import Columns, taking_columns
 from expunge.unlearning.networks.features import backbone_features
-from expunge.unlearning.networks.inputs import Columns, taking_columns
 from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
 

@@ -13,10 +13,10 @@ from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
 from expunge.errors import InvalidInput, NoCertificate
+from expunge.sampling.clipped_gradients import clipped_gradients
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier
 from expunge.unlearning.networks import langevin as module_under_test
-from expunge.unlearning.networks.clipped_gradients import clipped_gradients
 from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.inputs import Columns
+from expunge.sampling.inputs import Columns
 from expunge.unlearning.networks.module_checks import (
     check_rows_apart,
     last_linear,

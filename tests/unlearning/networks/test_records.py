@@ -15,7 +15,7 @@ from torch.utils.data import (
 )
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.inputs import Columns
+from expunge.sampling.inputs import Columns
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from tests.unlearning.networks.problems import rows
 

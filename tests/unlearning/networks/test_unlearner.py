@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
+from expunge.sampling.inputs import tensors_in
 from expunge.unlearning import (
     Clipped,
     Head,
@@ -20,7 +21,6 @@ from expunge.unlearning import (
     Training,
 )
 from expunge.unlearning.networks.head import FEATURES
-from expunge.unlearning.networks.inputs import tensors_in
 from expunge.unlearning.networks.unlearner import TorchUnlearner
 from expunge.unlearning.networks.weights import network_bytes
 from expunge.unlearning.strategy import strategy_of

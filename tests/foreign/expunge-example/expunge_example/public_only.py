@@ -12,8 +12,8 @@ from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import Price
 from expunge.accounting.target import Observer
 from expunge.errors import InvalidInput
+from expunge.losses.solver import solve
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.solver import solve
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 

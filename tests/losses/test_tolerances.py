@@ -8,16 +8,10 @@ import pytest
 import torch
 
 from expunge import CertifiedClassifier, CertifiedRegressor, Residual, Retrain
-from expunge.losses import Declared, Logistic, Softmax, Squared
+from expunge.losses import Declared, Logistic, Softmax, Squared, solver
 from expunge.losses.objective import Objective
-from expunge.unlearning.linear import solver
-from expunge.unlearning.linear.tolerances import (
-    attainable,
-    check_tolerance,
-    least_tolerance,
-    rounding_floor,
-    solution_norm,
-)
+from expunge.losses.tolerances import Resolution, solution_norm
+from expunge.unlearning.linear.linear_job import attainable
 from expunge.unlearning.networks.head import Head
 from tests.unlearning.problems import job_of, without
 
@@ -73,7 +67,7 @@ KINDS = ("random", "one direction", "scales apart", "nothing there", "tiny rows"
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_least_tolerance_is_reached_whatever_the_records_are(loss, kind):
     job = job_with(loss, kind)
-    strategy = Residual(least_tolerance(job))
+    strategy = Residual(job.resolution.least_tolerance())
     base = strategy.fit(job)
     found = strategy.forget(without(job, list(range(0, 60, 3))), base)
     assert float(found.secret["theta"].norm()) <= solution_norm(loss)
@@ -86,7 +80,7 @@ def test_the_slow_solver_alone_reaches_it_too(loss, kind, monkeypatch):
     monkeypatch.setattr(solver, "_newton_direction", lambda _, theta, *__: torch.zeros_like(theta))
     monkeypatch.setattr(solver, "_lbfgs", lambda _, theta, *__: theta)
     job = job_with(loss, kind)
-    tolerance = least_tolerance(job)
+    tolerance = job.resolution.least_tolerance()
     theta = solver.solve(job.objective, job.beginning, tolerance=tolerance / 2)
     assert float(job.objective.gradient(theta).norm()) <= tolerance / 2
 
@@ -107,8 +101,8 @@ def test_descent_gives_up_below_the_floor_instead_of_going_round_for_ever(monkey
 
 def test_a_smaller_tolerance_is_refused_at_fit_and_the_least_is_named(loss):
     job = job_with(loss, "random")
-    least = least_tolerance(job)
-    check_tolerance(job, least)
+    least = job.resolution.least_tolerance()
+    job.resolution.check(least)
     for strategy in (Residual(0.9 * least), Retrain(0.9 * least)):
         with pytest.raises(ValueError, match=r"^tolerance: ") as refused:
             strategy.fit(job)
@@ -116,26 +110,26 @@ def test_a_smaller_tolerance_is_refused_at_fit_and_the_least_is_named(loss):
 
 
 def test_the_least_tolerance_is_at_least_twice_the_gradients_rounding(loss):
-    job = job_with(loss, "random")
-    assert least_tolerance(job) > 2 * job.gradient_rounding(solution_norm(loss))
+    resolution = job_with(loss, "random").resolution
+    rounding = resolution.gradient_rounding(solution_norm(loss))
+    assert resolution.least_tolerance() > 2 * rounding
 
 
 def test_the_least_tolerance_looks_at_no_record(loss):
     """Counts, sizes and constants only: the same for any content of the same shape."""
-    assert len({least_tolerance(job_with(loss, kind)) for kind in KINDS}) == 1
+    assert len({job_with(loss, kind).resolution.least_tolerance() for kind in KINDS}) == 1
 
 
 def test_the_floor_grows_with_the_declared_bend():
     """A score's error moves the derivative by up to `bend` times as much."""
-    sizes = {"rows": 100, "features": 5, "theta_norm": 10.0, "center_norm": 0.0}
     flat, bent = (Declared(huber, slope=1.0, bend=bend) for bend in (1.0, 1000.0))
-    assert rounding_floor(bent, **sizes) > 100 * rounding_floor(flat, **sizes)
+    assert Resolution(bent, 100, 5).floor(0.0) > 100 * Resolution(flat, 100, 5).floor(0.0)
 
 
 def test_no_tolerance_will_do_where_rows_are_absurdly_long():
     loss = Logistic(1e-2, row_norm=1e15)
     job = job_with(loss, "random")
-    assert least_tolerance(job) == math.inf
+    assert job.resolution.least_tolerance() == math.inf
     with pytest.raises(ValueError, match="smaller row_norm or a larger l2"):
         Residual(1.0).fit(job)
 
@@ -143,7 +137,7 @@ def test_no_tolerance_will_do_where_rows_are_absurdly_long():
 def test_a_strategy_that_is_only_named_takes_the_least_where_that_is_more():
     long_rows = Logistic(1e-2, row_norm=1000.0)
     job = job_with(long_rows, "random")
-    assert attainable(Residual(), job).tolerance == least_tolerance(job) > 1e-9
+    assert attainable(Residual(), job).tolerance == job.resolution.least_tolerance() > 1e-9
     short_rows = Logistic(1e-2)
     job = job_with(short_rows, "random")
     assert attainable(Residual(), job) == Residual()

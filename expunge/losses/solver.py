@@ -23,7 +23,7 @@ from torch import Tensor
 
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
-from expunge.unlearning.linear.tolerances import rounding_floor, solution_norm
+from expunge.losses.tolerances import Resolution
 
 __all__ = ["solve"]
 
@@ -179,7 +179,8 @@ def _descend(objective: Objective, theta: Tensor, tolerance: float) -> tuple[Ten
     """
     loss, gradient = objective.loss, objective.gradient(theta)
     best, norm = theta, float(gradient.norm())
-    floor, smoothness = _floor(objective, tolerance), loss.curvature + loss.l2
+    seen = Resolution(loss, objective.rows, objective.shape[1], objective.center)
+    floor, smoothness = seen.floor(2 * tolerance), loss.curvature + loss.l2
     if not tolerance >= 2 * floor or not math.isfinite(norm):
         return best, norm
     kappa = smoothness / loss.l2
@@ -192,17 +193,6 @@ def _descend(objective: Objective, theta: Tensor, tolerance: float) -> tuple[Ten
         reached = float(gradient.norm())
         best, norm = (theta, reached) if reached < norm else (best, norm)
     return best, norm
-
-
-def _floor(objective: Objective, tolerance: float) -> float:
-    center = objective.center
-    return rounding_floor(
-        objective.loss,
-        rows=objective.rows,
-        features=objective.shape[1],
-        theta_norm=solution_norm(objective.loss, center, 2 * tolerance),
-        center_norm=0.0 if center is None else float(center.norm()),
-    )
 
 
 def _mean_curvature(objective: Objective, theta: Tensor) -> float:

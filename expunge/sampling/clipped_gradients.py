@@ -24,9 +24,9 @@ from torch.func import grad, vmap
 
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
+from expunge.sampling.inputs import Columns, Inputs
 from expunge.sampling.networks import Network, call_with
 from expunge.sampling.recurrent import Recurrent
-from expunge.unlearning.networks.inputs import Columns, Inputs
 
 __all__ = [
     "MEMORY",

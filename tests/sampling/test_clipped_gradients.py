@@ -11,16 +11,16 @@ from torch import nn
 from torch.nn import functional
 
 from expunge.errors import NoCertificate
-from expunge.sampling.networks import Network
-from expunge.sampling.recurrent import LSTMClassifier, Recurrent
-from expunge.unlearning.networks import clipped_gradients as module_under_test
-from expunge.unlearning.networks.clipped_gradients import (
+from expunge.sampling import clipped_gradients as module_under_test
+from expunge.sampling.clipped_gradients import (
     chunk_rows,
     clipped_mean,
     per_record,
     sum_rounding,
 )
-from expunge.unlearning.networks.inputs import Columns, taking_columns
+from expunge.sampling.inputs import Columns, taking_columns
+from expunge.sampling.networks import Network
+from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 from expunge.unlearning.networks.noisy_descent import in_one_vector
 from tests.unlearning.networks.problems import Masked, texts
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from expunge.unlearning.networks.inputs import (
+from expunge.sampling.inputs import (
     Columns,
     joined,
     mapped,

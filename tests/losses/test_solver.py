@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from expunge.errors import NotConverged
+from expunge.losses import solver
 from expunge.losses.logistic import Logistic
 from expunge.losses.objective import Objective
 from expunge.losses.softmax import Softmax
+from expunge.losses.solver import solve
 from expunge.losses.squared import Squared
-from expunge.unlearning.linear import solver
-from expunge.unlearning.linear.solver import solve
 
 FEATURES = 12
 LOSSES = [Logistic(1e-5), Softmax(4, 1e-5), Squared(1e-5)]
