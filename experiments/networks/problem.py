@@ -14,15 +14,15 @@ from torch.optim import AdamW
 from experiments.datasets import load, load_pair
 from experiments.networks.settings import Settings
 from expunge.accounting.target import EpsilonDelta
+from expunge.core.module_state import load_into, state_of
 from expunge.core.rows import public_row_norm
+from expunge.features.backbone import backbone_features
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.comparison import correct
-from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training
-from expunge.unlearning.networks.weights import load_into, state_of
 from expunge.unlearning.roster import Roster
 
 __all__ = [

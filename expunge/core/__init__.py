@@ -1,1 +1,1 @@
-"""Rows, projections, randomness, release noise, files. Knows no loss and no certificate."""
+"""Records, rows, projections, randomness, release noise, files. Knows no loss, no certificate."""

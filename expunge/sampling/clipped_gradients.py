@@ -22,9 +22,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
 
+from expunge.core.inputs import Columns, Inputs
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
-from expunge.sampling.inputs import Columns, Inputs
 from expunge.sampling.networks import Network, call_with
 from expunge.sampling.recurrent import Recurrent
 

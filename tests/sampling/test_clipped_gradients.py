@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from expunge.core.inputs import Columns, taking_columns
 from expunge.errors import NoCertificate
 from expunge.sampling import clipped_gradients as module_under_test
 from expunge.sampling.clipped_gradients import (
@@ -18,7 +19,6 @@ from expunge.sampling.clipped_gradients import (
     per_record,
     sum_rounding,
 )
-from expunge.sampling.inputs import Columns, taking_columns
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 from expunge.unlearning.networks.noisy_descent import in_one_vector

@@ -6,7 +6,7 @@ import pickle
 import pytest
 import torch
 
-from expunge.sampling.inputs import Columns
+from expunge.core.inputs import Columns
 from expunge.unlearning.row_store import RowStore
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from expunge.sampling.inputs import Inputs, tensors_in
+from expunge.core.inputs import Inputs, tensors_in
 from expunge.unlearning.networks.network_job import NetworkLoss
 
 __all__ = ["SIZE", "commitments", "describe_loss", "form_of", "tensor_sha256"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from expunge.sampling.inputs import Inputs, mapped
+from expunge.core.inputs import Inputs, mapped
 
 __all__ = ["forward_flops", "training_flops"]
 

@@ -23,19 +23,19 @@ from torch.nn import functional
 from expunge.accounting.prices import Price
 from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, either, flag, optional, positive
+from expunge.core.module_state import state_of
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput
+from expunge.features.backbone import backbone_features
+from expunge.features.module_checks import last_linear, refuse_tied_head
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.linear.budget import metered, nominal_cost, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.networks.features import backbone_features
 from expunge.unlearning.networks.flops import forward_flops
-from expunge.unlearning.networks.module_checks import last_linear, refuse_tied_head
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
-from expunge.unlearning.networks.weights import state_of
 from expunge.unlearning.outcome import ROWS, Outcome
 
 __all__ = ["Head"]

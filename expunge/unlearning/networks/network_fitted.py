@@ -5,14 +5,15 @@ from typing import Any, Self
 
 from torch import Tensor
 
-from expunge.sampling.inputs import Inputs
+from expunge.core.inputs import Inputs
+from expunge.core.module_state import with_state
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.job import Job
 from expunge.unlearning.networks.comparison import Comparison, compared
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
-from expunge.unlearning.networks.weights import network_bytes, with_state
+from expunge.unlearning.networks.weights import network_bytes
 from expunge.unlearning.outcome import Outcome
 
 __all__ = ["NetworkFitted"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from expunge.sampling.inputs import Inputs, joined, tensors_in
+from expunge.core.inputs import Inputs, joined, tensors_in
+from expunge.core.module_state import state_of
 from expunge.unlearning.job import Job
-from expunge.unlearning.networks.weights import state_of
 
 __all__ = ["NetworkJob", "NetworkLoss"]
 

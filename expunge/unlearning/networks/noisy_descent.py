@@ -21,8 +21,10 @@ from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, not_negative, optional, positive
+from expunge.core.module_state import with_state
 from expunge.core.projection import l2_ball, whole_space
 from expunge.errors import Refused
+from expunge.features.module_checks import refuse_mixing, refuse_remembering
 from expunge.sampling import pngd
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
@@ -32,9 +34,7 @@ from expunge.unlearning.course import (
     take_noisy_steps,
     with_exact_last,
 )
-from expunge.unlearning.networks.module_checks import refuse_mixing, refuse_remembering
 from expunge.unlearning.networks.network_job import NetworkJob
-from expunge.unlearning.networks.weights import with_state
 
 __all__ = [
     "Around",

@@ -16,12 +16,12 @@ from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import Price, retrain_price
 from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, choice, instance
+from expunge.core.module_state import state_of, with_state
 from expunge.errors import InvalidInput
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
-from expunge.unlearning.networks.weights import state_of, with_state
 from expunge.unlearning.outcome import Outcome
 
 __all__ = ["RetrainNetwork", "exact_records", "fresh_state"]

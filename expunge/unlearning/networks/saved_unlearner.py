@@ -28,8 +28,11 @@ from torch import Tensor, nn
 from expunge.accounting.account import account
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.verification import differences, file_differences
+from expunge.core.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
+from expunge.core.module_state import load_into, state_of, with_state
+from expunge.core.records import refuse_other_form, tensors_of
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
+from expunge.features.module_checks import refuse_uncallable
 from expunge.store import Generation, Saved, read_steadily, settle, write
 from expunge.store.index import digest
 from expunge.store.layout import SECRET
@@ -41,13 +44,10 @@ from expunge.unlearning.networks.commitments import (
     tensor_sha256,
 )
 from expunge.unlearning.networks.comparison import Arm, Comparison
-from expunge.unlearning.networks.module_checks import refuse_uncallable
 from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
-from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.unlearner_parameters import check_unlearner
-from expunge.unlearning.networks.weights import load_into, state_of, with_state
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore

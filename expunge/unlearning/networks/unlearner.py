@@ -27,20 +27,21 @@ from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.accounting.target import EpsilonDelta, Observer
 from expunge.core.checks import integer
+from expunge.core.inputs import Columns, taking_columns
+from expunge.core.module_state import copy_into, state_of, with_state
+from expunge.core.records import refuse_other_form, tensors_of
 from expunge.errors import InvalidInput, NoCertificate
-from expunge.sampling.inputs import Columns, taking_columns
+from expunge.features.module_checks import refuse_uncallable
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks import saved_unlearner
 from expunge.unlearning.networks.comparison import Comparison
-from expunge.unlearning.networks.module_checks import refuse_uncallable
 from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
-from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.unlearner_parameters import check_unlearner
-from expunge.unlearning.networks.weights import copy_into, network_bytes, state_of, with_state
+from expunge.unlearning.networks.weights import network_bytes
 from expunge.unlearning.pricing import check_observer, price_each
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork
 from expunge.unlearning.requests import honour
@@ -152,7 +153,7 @@ class TorchUnlearner:
 
         Args:
             private, public: (inputs, targets), or a DataLoader of a map-style dataset; several
-                inputs are a tuple, or a dict by name (`expunge.unlearning.networks.records`).
+                inputs are a tuple, or a dict by name (`expunge.core.records`).
             ids: One for each private record, in the dataset's order; row numbers by default.
             evaluate: Held-out records, none of them private, on which every request is
                 compared with its placebo.

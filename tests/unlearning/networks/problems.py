@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from expunge.accounting.target import EpsilonDelta
+from expunge.core.module_state import state_of
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.network_job import NetworkJob
-from expunge.unlearning.networks.weights import state_of
 from expunge.unlearning.roster import Roster
 from tests.unlearning.records import labelled
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from expunge.sampling.inputs import Columns
+from expunge.core.inputs import Columns
 from expunge.unlearning.networks.commitments import SIZE, commitments, form_of, tensor_sha256
 from tests.unlearning.networks.problems import rows
 

@@ -9,12 +9,12 @@ from torch import nn
 from torch.nn import functional
 
 from expunge.accounting.bounds import shift
+from expunge.core.module_state import with_state
 from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
 from expunge.unlearning.model_file import SALT
 from expunge.unlearning.networks.head import FEATURES, Head
-from expunge.unlearning.networks.weights import with_state
 from tests.unlearning.networks.problems import bits, job_of, network, without
 
 

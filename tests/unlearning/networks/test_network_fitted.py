@@ -7,8 +7,8 @@ import pytest
 from torch import nn
 
 from expunge.accounting.target import EpsilonDelta
+from expunge.core.inputs import Columns
 from expunge.errors import NoCertificate
-from expunge.sampling.inputs import Columns
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from expunge.sampling.inputs import Columns
+from expunge.core.inputs import Columns
 from tests.unlearning.networks.problems import job_of, masked, texts, without
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from expunge.core.module_state import with_state
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning.networks.training import Training, trained, training_cost
-from expunge.unlearning.networks.weights import with_state
 from tests.unlearning.networks.problems import bits, job_of, network, without
 
 SHORT = Training(epochs=3, batch_size=16)

@@ -9,8 +9,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from expunge.accounting.verification import differences
+from expunge.core.inputs import tensors_in
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import tensors_in
 from expunge.unlearning import (
     Clipped,
     Head,

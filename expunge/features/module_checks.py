@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from expunge.core.inputs import Columns, Inputs
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import Columns, Inputs
 
 __all__ = [
     "check_rows_apart",

@@ -28,8 +28,8 @@ from torch.utils.data import (
     default_convert,
 )
 
+from expunge.core.inputs import Columns, Inputs, tensors_in
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import Columns, Inputs, tensors_in
 
 __all__ = ["refuse_other_form", "tensors_of"]
 

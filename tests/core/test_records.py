@@ -14,9 +14,9 @@ from torch.utils.data import (
     TensorDataset,
 )
 
+from expunge.core.inputs import Columns
+from expunge.core.records import refuse_other_form, tensors_of
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import Columns
-from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from tests.unlearning.networks.problems import rows
 
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from expunge.core.inputs import Columns
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import Columns
-from expunge.unlearning.networks.module_checks import (
+from expunge.features.module_checks import (
     check_rows_apart,
     last_linear,
     refuse_half_precision,

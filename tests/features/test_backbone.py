@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from expunge.core.inputs import Columns, taking_columns
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import Columns, taking_columns
-from expunge.unlearning.networks.features import backbone_features
+from expunge.features.backbone import backbone_features
 from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
 

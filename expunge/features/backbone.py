@@ -19,15 +19,15 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from expunge.core.inputs import Inputs, tensors_in
+from expunge.core.module_state import with_state
 from expunge.errors import InvalidInput
-from expunge.sampling.inputs import Inputs, tensors_in
-from expunge.unlearning.networks.module_checks import (
+from expunge.features.module_checks import (
     check_rows_apart,
     last_linear,
     refuse_mixing_when_frozen,
     refuse_remembering,
 )
-from expunge.unlearning.networks.weights import with_state
 
 __all__ = ["backbone_features"]
 

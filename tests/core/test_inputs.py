@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from expunge.sampling.inputs import (
+from expunge.core.inputs import (
     Columns,
     joined,
     mapped,
