@@ -11,6 +11,7 @@ a cycle the pictures are still drawn, the cycles are named, and the exit status 
 The pictures are functions of the JSON alone: no dates, no random ids.
 """
 
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -36,6 +37,7 @@ MEANINGS = {
     "lazy": "imported inside a function",
     "types": "imported for type checkers",
 }
+COLUMNS, COLUMN, STOREY = 6, 1.6, 1.15  # of the picture of the layers
 STEP = 0.115  # inches for a row of the matrix
 SVG: dict[Any, str] = {
     "svg.hashsalt": "expunge",
@@ -92,27 +94,65 @@ def draw_layers(edges: Sequence[Import]) -> Figure:
     rows = [
         sorted(n for n in names if storeys[n] == level) for level in sorted({*storeys.values()})
     ]
-    places = {
-        name: ((position + 1) / (len(row) + 1) * 9.0, 1.15 * level)
-        for level, row in enumerate(rows)
-        for position, name in enumerate(row)
-    }
-    # All but the lowest stand to the left: an arrow past a layer must not seem to begin at it.
-    for row in rows[1:]:
-        for position, name in enumerate(row):
-            left = 2.0 if len(row) == 1 else 9.0 * (position + 0.85) / (len(row) + 1.7)
-            places[name] = (left, places[name][1])
-    figure = Figure(figsize=(9.0, 1.0 + 0.95 * len(rows)))
-    axes = _empty_axes(figure, (0, 9.0), (-0.6, 1.15 * len(rows) - 0.4))
     below: dict[str, set[str]] = {name: set() for name in names}
     for edge in between:
         below[edge.importer].add(edge.imported)
-    for importer, imported in sorted({edge[:2] for edge in between}):
-        direct = not any(_leads(other, imported, below) for other in below[importer] - {imported})
-        _arrow(axes, places[importer], places[imported], dark=direct)
+    arrows = {
+        pair: not any(_leads(other, pair[1], below) for other in below[pair[0]] - {pair[1]})
+        for pair in sorted({edge[:2] for edge in between})
+    }
+    places = place_layers(rows, [pair for pair, dark in arrows.items() if dark])
+    figure = Figure(figsize=(COLUMN * COLUMNS, 1.0 + 0.95 * len(rows)))
+    axes = _empty_axes(figure, (0, COLUMN * COLUMNS), (-0.6, STOREY * len(rows) - 0.4))
+    for (importer, imported), dark in arrows.items():
+        _arrow(axes, places[importer], places[imported], dark=dark)
     for name in sorted(names):
         _box(axes, *places[name], name)
     return figure
+
+
+def place_layers(
+    rows: Sequence[Sequence[str]], arrows: Sequence[tuple[str, str]]
+) -> dict[str, tuple[float, float]]:
+    """Where the layers stand, a row above the other, so that few arrows pass behind a box.
+
+    An arrow that passes behind one seems to begin there. Row by row the best columns are taken,
+    until no row can do better; ties go to short arrows, then to the left.
+    """
+    places = {
+        name: (COLUMN * (column + 0.5), STOREY * level)
+        for level, row in enumerate(rows)
+        for column, name in enumerate(row)
+    }
+
+    def cost(tried: dict[str, tuple[float, float]]) -> tuple[int, float]:
+        hidden = sum(
+            _passes(tried[start], tried[end], box)
+            for start, end in arrows
+            for name, box in tried.items()
+            if name not in (start, end)
+        )
+        return hidden, round(sum(abs(tried[a][0] - tried[b][0]) for a, b in arrows), 6)
+
+    least = cost(places)
+    better = True
+    while better:
+        better = False
+        for level, row in enumerate(rows):
+            for columns in itertools.permutations(range(COLUMNS), len(row)):
+                spots = [(COLUMN * (column + 0.5), STOREY * level) for column in columns]
+                tried = places | dict(zip(row, spots, strict=True))
+                if (now := cost(tried)) < least:
+                    places, least, better = tried, now, True
+    return places
+
+
+def _passes(start: tuple[float, float], end: tuple[float, float], box: tuple[float, float]) -> bool:
+    """Whether a straight arrow between two boxes comes close to a third."""
+    if not end[1] < box[1] < start[1]:
+        return False
+    share = (start[1] - box[1]) / (start[1] - end[1])
+    return abs(start[0] + share * (end[0] - start[0]) - box[0]) < 0.95
 
 
 def _leads(start: str, end: str, below: dict[str, set[str]]) -> bool:

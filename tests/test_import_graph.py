@@ -154,3 +154,12 @@ def test_a_cycle_is_named_and_fails_the_script(monkeypatch, capsys):
     assert "expunge.a.y imports expunge.a.x (lazy)" in capsys.readouterr().err
     monkeypatch.setattr(import_graph, "module_imports", lambda: edges[:1])
     assert import_graph.main() == 0
+
+
+def test_an_arrow_past_a_layer_does_not_run_behind_it():
+    rows = [["low"], ["middle"], ["high"]]
+    straight = [("high", "middle"), ("middle", "low")]
+    places = import_graph.place_layers(rows, straight)
+    assert len({x for x, _ in places.values()}) == 1
+    places = import_graph.place_layers(rows, [*straight, ("high", "low")])
+    assert len({x for x, _ in places.values()}) > 1
