@@ -26,7 +26,7 @@ import typer
 __all__ = ["count_tokens", "tokens_at_commit", "tokens_in_tree"]
 
 ROOT = Path(__file__).parents[1]
-BEFORE = "3913bc2"
+BEFORE = "c9df91d"  # the last commit before `unlearning` was rebuilt
 LAYOUT = {
     tokenize.COMMENT,
     tokenize.DEDENT,
