@@ -223,6 +223,22 @@ def test_the_rounding_of_the_sum_is_within_its_bound():
     assert bound < 1e-13
 
 
+@pytest.mark.parametrize(("rows", "chunk"), [(1, 1), (7, 1), (10, 3), (12, 3), (1000, 64), (5, 99)])
+def test_the_rounding_counts_every_addition_within_and_between_chunks(rows, chunk):
+    """A product and chunk - 1 additions for a row, one for each chunk, the division: Higham's g(k).
+
+    g(k) = k u/(1 - k u), here in exact fractions; two operations more would be no surprise.
+    """
+    unit, parameters = Fraction(1, 2**53), 10
+    bound = sum_rounding(
+        rows=rows, parameters=parameters, clip=0.3, divisor=4.0, memory=16 * parameters * chunk
+    )
+    within = min(rows, chunk)
+    least, most = (within + math.ceil(rows / within) + spare for spare in (2, 5))
+    share = Fraction(bound) / (rows * Fraction(0.3) / 4)
+    assert least * unit / (1 - least * unit) <= share <= most * unit / (1 - most * unit)
+
+
 @pytest.mark.parametrize("fault", ["row", "weight", "target"])
 def test_what_is_not_finite_is_refused_and_changes_nothing(fault):
     network, features, targets = problem("tied")
