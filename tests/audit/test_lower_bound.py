@@ -75,6 +75,16 @@ def test_both_laws_and_both_directions_are_tried():
     assert min(values) > 0.5 * max(values) > 0
 
 
+def test_a_few_models_far_away_are_found_by_a_threshold_that_is_not_midway():
+    """One model in ten gives itself away; between the means there is nothing to see."""
+    rng = np.random.default_rng(5)
+    of, against = rng.normal(0, 1, 2000), rng.normal(0, 1, 2000)
+    of[::10] += 20
+    bound = epsilon_lower_bound(of=of, against=against, delta=DELTA, method="any test")
+    assert bound.alarm == 0
+    assert bound.value > 2
+
+
 def test_the_ceiling_is_what_a_perfect_attack_shows():
     """E38: with 25 test models a law, 2.06 at 95 % for each rate, and 1.84 for both at once."""
     assert ceiling(25, delta=1e-12, level=0.9, method="any test") == pytest.approx(2.06, abs=0.01)

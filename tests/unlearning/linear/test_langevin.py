@@ -402,3 +402,19 @@ def test_a_steps_rounding_is_that_of_a_gradient_at_the_balls_farthest_point(stra
         center_norm=center_norm,
     )
     assert phase.rounding >= phase.step_size * of_gradient > 0
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 1e6])
+def test_a_steps_rounding_counts_everything_that_the_step_computes(sigma):
+    """Gradient, operations on numbers as large as noise can make them, and the noise's own error.
+
+    Spelled out once more from the constants: nothing is left out, and little is added.
+    """
+    loss = Squared(l2=0.1, radius=2.0)
+    job = worst_job(loss, 0.0)
+    phase = Langevin(learn_steps=4, sigma=sigma).fit(job).history.phases[0]
+    noise, root = math.sqrt(2 * phase.step_size) * sigma, math.sqrt(5)
+    gradient = phase.step_size * job.resolution.gradient_rounding(2.0)
+    largest = 2.0 + phase.step_size * loss.lipschitz + 12 * noise * root
+    counted = gradient + 2 * (5 + 16) * 2.0**-53 * largest + 2e-14 * noise * root
+    assert counted <= phase.rounding <= 1.001 * counted
