@@ -75,12 +75,14 @@ def test_both_laws_and_both_directions_are_tried():
     assert min(values) > 0.5 * max(values) > 0
 
 
-def test_a_few_models_far_away_are_found_by_a_threshold_that_is_not_midway():
-    """One model in ten gives itself away; between the means there is nothing to see."""
+@pytest.mark.parametrize("law", [0, 1])
+@pytest.mark.parametrize("away", [20, -20])
+def test_a_few_models_far_away_are_found_by_a_threshold_that_is_not_midway(law, away):
+    """One model in ten gives itself away, above or below, of either law."""
     rng = np.random.default_rng(5)
-    of, against = rng.normal(0, 1, 2000), rng.normal(0, 1, 2000)
-    of[::10] += 20
-    bound = epsilon_lower_bound(of=of, against=against, delta=DELTA, method="any test")
+    laws = rng.normal(0, 1, (2, 2000))
+    laws[law, ::10] += away
+    bound = epsilon_lower_bound(of=laws[0], against=laws[1], delta=DELTA, method="any test")
     assert bound.alarm == 0
     assert bound.value > 2
 
