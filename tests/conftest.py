@@ -1,7 +1,12 @@
-"""What every test shares: certificates are issued at one fixed time.
+"""What every test shares: one fixed time of issue, and relative tolerances that are relative.
 
-Two runs that should agree to the last bit do, whatever second they end in.
+Two runs that should agree to the last bit do, whatever second they end in. pytest's own
+`approx(x, rel=r)` lets pass whatever lies within 1e-12, and so every small number there is.
 """
+
+from typing import Any
+
+import pytest
 
 try:
     from expunge.accounting import issue
@@ -9,3 +14,13 @@ except ImportError:  # a bare machine with a GPU has no pydantic
     pass
 else:
     issue.now = lambda: "2026-01-02T03:04:05Z"
+
+_approx = pytest.approx
+
+
+def _relative_where_asked(expected: Any, rel: Any = None, abs: Any = None, **given: Any) -> Any:  # noqa: A002
+    absolute = 0.0 if abs is None and rel is not None else abs
+    return _approx(expected, rel=rel, abs=absolute, **given)
+
+
+pytest.approx = _relative_where_asked

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,27 @@ def test_the_shift_bound_wins_ties():
     nothing = judge(forgotten=0)
     assert nothing.best == "shift"
     assert {f.epsilon for f in nothing.bounds.values()} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("loss", "batches", "tight"),
+    [
+        (LOSS, None, True),
+        (replace(LOSS, strong_convexity=0.0), None, True),
+        (replace(LOSS, strong_convexity=None), None, False),
+        (replace(LOSS, radius=50.0), None, False),
+        (LOSS, (4, 6), False),
+    ],
+)
+def test_tight_is_said_of_full_batches_on_convex_losses_without_projection_alone(
+    loss, batches, tight
+):
+    learned, unlearned = learn_unlearn(learn_steps=50, unlearn_steps=1, **PIPELINE).phases
+    if batches is not None:
+        learned = replace(learned, batches=batches, batch_size=500)
+    answer = account(loss, History((learned, unlearned)), delta=1e-5)
+    assert answer.best == "shift"
+    assert ("exactly tight" in answer.best_reason) == tight
 
 
 def test_the_hybrid_never_exceeds_the_shift_bound():
