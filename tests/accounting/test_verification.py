@@ -47,6 +47,22 @@ def test_the_model_it_names_is_the_file_with_that_hash_and_no_other():
     assert "names no model" in missing.problem
 
 
+@pytest.mark.parametrize("field", ["reservations", "scope", "not_claimed"])
+def test_what_was_left_out_is_found(field):
+    """A certificate may not keep quiet about what speaks against it."""
+    whole = getattr(full(), field)
+    liar = resealed(full().model_copy(update={field: whole[:-1]}))
+    assert [difference.field.split(".")[0] for difference in differences(liar)] == [field]
+
+
+def test_a_constant_that_was_left_out_is_found():
+    given = full().assumptions
+    kept = {name: constant for name, constant in given.items() if name != "initial_distance"}
+    liar = resealed(full().model_copy(update={"assumptions": kept}))
+    missing = {"assumptions.initial_distance.value", "assumptions.initial_distance.mark"}
+    assert {difference.field for difference in differences(liar)} == missing
+
+
 def test_orders_that_are_no_numbers_are_named():
     claim = full().claim.model_copy(update={"renyi": {"a": 1.0}})
     liar = resealed(full().model_copy(update={"claim": claim}))

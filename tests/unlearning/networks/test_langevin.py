@@ -355,3 +355,14 @@ def test_the_printed_constants_are_those_of_the_run(around, monkeypatch):
     assert float(outcome.secret["weights"].norm()) == pytest.approx(printed.radius, rel=1e-9)
     assert printed.weight_decay == 0.2
     assert printed.initial_distance == 0
+
+
+@ANY_SCHEME
+def test_a_gradients_declared_error_is_counted_as_often_as_a_step_can_weigh_it(scheme):
+    """A Poisson step divides by the expected rows and may draw all: the error enters 1/rate times."""
+    given = {"sigma": 0.05, "unlearn_steps": 1, "scheme": scheme}
+    exact, rough = (
+        replace(SMOOTH, gradient_error=error, **given).fit(job_of()).history.phases[0].rounding
+        for error in (0.0, 1e-3)
+    )
+    assert rough - exact == pytest.approx(SMOOTH.step_size * 1e-3 * scheme.load, rel=1e-5)
