@@ -359,7 +359,7 @@ def test_the_printed_constants_are_those_of_the_run(around, monkeypatch):
 
 @ANY_SCHEME
 def test_a_gradients_declared_error_is_counted_as_often_as_a_step_can_weigh_it(scheme):
-    """A Poisson step divides by the expected rows and may draw all: the error enters 1/rate times."""
+    """A Poisson step divides by the rows expected and may draw all: errors enter 1/rate times."""
     given = {"sigma": 0.05, "unlearn_steps": 1, "scheme": scheme}
     exact, rough = (
         replace(SMOOTH, gradient_error=error, **given).fit(job_of()).history.phases[0].rounding
