@@ -55,6 +55,15 @@ def test_the_sandwich_is_in_order(sound):
     assert high >= 0
 
 
+def test_the_null_control_is_drawn_anew_for_every_seed():
+    drawn = [
+        laws_of(softmax_job(), Langevin(learn_steps=20), models=3, seed=seed) for seed in (1, 2)
+    ]
+    pairs = [(laws.retrained, laws.retrained_again) for laws in drawn]
+    models = [model for pair in pairs for model in pair]
+    assert len({tuple(model.flatten().tolist()) for model in models}) == 4
+
+
 def test_the_worst_case_of_residual_is_as_bad_as_certified():
     """Its D_2 is certified mu squared but for the share left to the grid: 6,000 models see it."""
     laws = laws_of(softmax_job(), Residual(1e-6), models=6000, seed=0)

@@ -1,8 +1,11 @@
 """U-LiRA: chance on equal laws, near certainty on distinct ones. Paper: [subseq:ulira_details]."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
+from scipy.stats import t as student
 
 from expunge.audit import judge, ulira
 from expunge.audit.ulira import logit_scores, measure_leak, trend
@@ -143,6 +146,29 @@ def test_retained_records_that_leak_more_are_noticed():
     assert "no more" in measure_leak(unlearned=membership(0.0, 0), **same).verdict
     apart = same | {"retrained_again": membership(0.9, 2)}
     assert "cannot conclude" in measure_leak(unlearned=membership(0.6, 0), **apart).verdict
+
+
+def test_the_leaks_interval_lies_around_it_and_is_welchs_with_the_fewer_models():
+    """value -+ t sqrt(v1/n1 + v2/n2), t of the smaller sample's degrees of freedom."""
+    laws = [membership(0.3, seed, models=models) for seed, models in ((0, 12), (1, 7), (2, 9))]
+    leak = measure_leak(unlearned=laws[0], retrained=laws[1], retrained_again=laws[2])
+    areas = [np.array([(s[:, None] > u).mean() for s, u in zip(*law, strict=True)]) for law in laws]
+    for pair, value, interval in (
+        ((0, 1), leak.difference, leak.interval),
+        ((2, 1), leak.null, leak.null_interval),
+    ):
+        first, second = areas[pair[0]], areas[pair[1]]
+        error = math.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
+        reach = student.ppf((1 + leak.level) / 2, min(len(first), len(second)) - 1) * error
+        expected = first.mean() - second.mean()
+        assert value == pytest.approx(expected, rel=1e-9)
+        assert interval == pytest.approx((expected - reach, expected + reach), rel=1e-9)
+
+
+def test_two_models_of_each_law_are_enough_to_measure_a_leak():
+    two = [membership(0.3, seed, models=2) for seed in range(3)]
+    leak = measure_leak(unlearned=two[0], retrained=two[1], retrained_again=two[2])
+    assert leak.interval[0] < leak.difference < leak.interval[1]
 
 
 def test_the_leak_is_the_area_under_each_model_s_curve():

@@ -82,6 +82,17 @@ def test_nothing_that_the_certificate_rests_on_comes_from_private_records(loss):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_records_go_through_the_backbone_together_unless_asked_otherwise(one_by_one, monkeypatch):
+    sizes = []
+    plain = nn.Linear.forward
+    monkeypatch.setattr(
+        nn.Linear, "forward", lambda layer, rows: sizes.append(len(rows)) or plain(layer, rows)
+    )
+    (Head(one_by_one=True) if one_by_one else Head()).fit(job_of())
+    assert (max(sizes) > 8) != one_by_one  # a few at a time count operations
+
+
 def test_everything_but_the_layer_is_unchanged_bit_for_bit():
     job, strategy = job_of(), Head()
     template = bits(job.module.state_dict())

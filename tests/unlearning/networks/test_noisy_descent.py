@@ -103,6 +103,21 @@ def test_the_rounding_budget_covers_the_arithmetic_of_a_step():
     assert 0 < error < phases[0].rounding
 
 
+@pytest.mark.parametrize("radius", [None, 2.0])
+def test_the_rounding_budget_counts_everything_that_a_step_computes(radius):
+    """Its gradient's error, its operations on the largest numbers there can be, its noise's error.
+
+    Spelled out once more from the constants: a norm and a division where steps project.
+    """
+    descent = Descent(0.3, clip=50.0, radius=radius, gradient_rounding=1e-13, load=3.0)
+    phase = descent.phases(job_of(), 500, steps=5, sigma=1e-3, reach=7.0)[0]
+    noise, root = math.sqrt(0.6) * 1e-3, math.sqrt(500)
+    step = 0.3 * 50.0 * 3.0 + 12 * noise * root
+    largest, operations = (7.0 + 5 * step, 16) if radius is None else (7.0 + step, 2 * 516)
+    counted = 0.3 * 1e-13 + operations * 2.0**-53 * largest + 2e-14 * noise * root
+    assert counted <= phase.rounding <= 1.001 * counted
+
+
 def test_values_that_are_not_finite_are_refused():
     start = torch.zeros(3, dtype=torch.float64)
     with pytest.raises(NoCertificate, match="not finite"):
