@@ -11,6 +11,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, get_epsilon_gaussian, get_sigma_gaussian
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from dp_accounting.rdp import RdpAccountant, compute_epsilon
+from mpmath import mp, mpf
 from scipy.optimize import brentq
 from scipy.stats import norm
 
@@ -129,6 +130,19 @@ def test_delta_falls_in_epsilon_and_rises_in_mu() -> None:
     for epsilon in epsilons:
         deltas = [cv.gdp_log_delta(mu, epsilon) for mu in mus]
         assert all(a <= b + 1e-12 for a, b in pairwise(deltas))
+
+
+@pytest.mark.parametrize("a", [1.1e8, 1e9])
+@pytest.mark.parametrize("mu", [1e-6, 1.0, 50.0])
+def test_deltas_far_below_any_float_are_right_to_their_last_digits(a, mu) -> None:
+    """delta = Phi(-a) - e^eps Phi(-b) at 60 digits, where its logarithm is about -a^2/2."""
+    epsilon = mu * (a + mu / 2)
+    with mp.workdps(60):
+        exact_a = mpf(epsilon) / mpf(mu) - mpf(mu) / 2
+        b = exact_a + mpf(mu)
+        tails = [mp.erfc(x / mp.sqrt(2)) / 2 for x in (exact_a, b)]
+        exact = mp.log(tails[0] - mp.exp(mpf(epsilon)) * tails[1])
+        assert abs(cv.gdp_log_delta(mu, epsilon) - exact) <= 1e-15 * abs(exact)
 
 
 def test_the_branches_of_log_delta_meet() -> None:

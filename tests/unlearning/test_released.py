@@ -221,6 +221,14 @@ def test_a_released_network_does_not_follow_later_requests():
     assert released.certificate.forgotten == 2
 
 
+def test_what_is_released_is_the_certified_network_whatever_became_of_the_users():
+    made, _ = unlearner()
+    certified = made.model.fc.weight.detach().clone()
+    with torch.no_grad():
+        made.model.fc.weight.zero_()
+    assert torch.equal(made.release().model.fc.weight, certified)
+
+
 def test_an_unlearner_is_not_copied():
     made, _ = unlearner()
     for copied in (copy.copy, copy.deepcopy):

@@ -109,6 +109,25 @@ def test_the_next_request_is_the_one_that_would_have_been(tmp_path, name, reques
     assert not differences(found)
 
 
+def test_targets_of_several_columns_come_back_in_their_shape(tmp_path):
+    """A regression's column of targets, and one of several outputs."""
+    inputs, _ = rows(60, seed=1)
+    targets = torch.stack([inputs.sum(1), inputs[:, 0]], 1)
+    training = Training(epochs=0.1)
+
+    def made():
+        model = network(classes=2)
+        return TorchUnlearner(model, nn.MSELoss(), strategy=RetrainNetwork(training=training))
+
+    first = made().fit((inputs, targets), ids=IDS)
+    first.forget("p0")
+    first.save(tmp_path)
+    again = TorchUnlearner.load(
+        tmp_path, model=network(classes=2), loss=nn.MSELoss(), private=(inputs, targets), ids=IDS
+    )
+    assert torch.equal(again.fitted_.job.targets, first.fitted_.job.targets)
+
+
 def test_a_budget_that_forgot_the_earlier_request_would_be_seen(tmp_path):
     """The planted fault: state from before the request, history and all, costs less."""
     made = fitted("langevin", random_state=3, observer="all")
