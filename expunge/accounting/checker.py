@@ -157,7 +157,9 @@ def _lines(
     if assumptions.smoothness is not None:
         sides = 1 if history.normaliser == "fixed" else 2
         poisson = retained is not None
-        lines.append((_factor(assumptions, eta, load, poisson), sides * steepest * forgotten / divisor))
+        lines.append(
+            (_factor(assumptions, eta, load, poisson), sides * steepest * forgotten / divisor)
+        )
     rounding = Fraction(phase.rounding)
     return tuple(Step(c, s + 2 * max(1, c) * rounding, _variance(phase)) for c, s in lines)
 

@@ -64,7 +64,9 @@ class Witness:
                 Stretch(
                     stretch["start"],
                     tuple((n, line) for n, line in stretch["lines"]),
-                    tuple(e if isinstance(e, int) else (e[0], tuple(e[1])) for e in stretch["edges"]),
+                    tuple(
+                        e if isinstance(e, int) else (e[0], tuple(e[1])) for e in stretch["edges"]
+                    ),
                 )
                 for stretch in document["stretches"]
             )

@@ -27,7 +27,7 @@ from expunge.accounting.moduli import Cycle, Part, Run, moduli, steps_before_par
 from expunge.accounting.witness import Witness
 from expunge.errors import Refused
 
-__all__ = ["Shifted", "bound", "gdp_of_stretch"]
+__all__ = ["Shifted", "bound", "gdp_of_stretch", "nothing_forgotten", "pull_stretch"]
 
 # Runs of a clipped smooth loss that are pulled in the search for its best pieces.
 MOST_PULLED = 100_000
@@ -70,7 +70,7 @@ def bound(assumptions: Assumptions, history: History) -> Shifted:
     stretches = []
     before = steps_before_parting(assumptions, history)
     for i, parts in enumerate(moduli(assumptions, history)):
-        pulled = _pull_stretch(parts, distance, assumptions.diameter)
+        pulled = pull_stretch(parts, distance, assumptions.diameter)
         if pulled.string.mu == math.inf:
             raise Refused(
                 "infinite: no noise follows the last step that depends on forgotten records, "
@@ -83,12 +83,19 @@ def bound(assumptions: Assumptions, history: History) -> Shifted:
     return Shifted(mu, tuple(stretches))
 
 
+def nothing_forgotten(history: History) -> Shifted:
+    """mu = 0 for chains that never part: no step of theirs counts."""
+    stretches = 1 + sum(phase.released for phase in history.phases[:-1])
+    return Shifted(0.0, (Pulled((), String(0.0, None, None)),) * stretches)
+
+
 def gdp_of_stretch(parts: Sequence[Part], distance: float, diameter: float) -> float:
-    """mu of one stretch, rounded up; clipped smooth losses take the better piece."""
-    return _pull_stretch(parts, distance, diameter).string.mu
+    """mu of one stretch, rounded up."""
+    return pull_stretch(parts, distance, diameter).string.mu
 
 
-def _pull_stretch(parts: Sequence[Part], distance: float, diameter: float) -> Pulled:
+def pull_stretch(parts: Sequence[Part], distance: float, diameter: float) -> Pulled:
+    """The string over one stretch; over the better line of a clipped smooth loss at each step."""
     every = parts
     if any(isinstance(part, Cycle) and part.runs[0].smooth for part in parts):
         every = [run for part in parts for run in _unroll_cycle(part)]

@@ -35,11 +35,12 @@ from expunge.accounting.moduli import Part, Run, total_steps
 from expunge.accounting.search import first_where, least_of_valley
 from expunge.errors import Refused
 
-__all__ = ["String", "forward_distance", "pull", "pull_string"]
+__all__ = ["LEAST_MU", "String", "forward_distance", "pull", "pull_string"]
 
 MOST_UNROLLED = 4_000_000
 MOST_CAPPED = 20_000  # runs of a cycle that are unrolled to try every capped start
 LEAST = Decimal("1e-304")  # of mu^2: an underflow of a double is not an exact 0
+LEAST_MU = 1e-152  # its root: a positive mu below is reported as this
 ZERO, UNIT, INFINITE = Decimal(0), Decimal(1), Decimal("Infinity")
 
 
