@@ -29,7 +29,7 @@ of everything computed here.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import cache, reduce
 from importlib.util import find_spec
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
@@ -116,20 +116,24 @@ def _matters(phase: Phase, repeats: Sequence[Repeat]) -> bool:
 
 def _repeats(assumptions: Assumptions, history: History, phase: Phase) -> list[Repeat]:
     """The steps of a phase that the chains enter parted; each step as the lines of its modulus."""
+
+    @cache
+    def lines(
+        forgotten: int, divisor: Fraction | int, retained: int | None = None
+    ) -> tuple[Step, ...]:
+        return _lines(assumptions, history, phase, forgotten, Fraction(divisor), retained)
+
     if phase.poisson is not None:
         divisor = Fraction(phase.poisson.rate) * history.divisor
         return [
-            Repeat((_lines(assumptions, history, phase, f, divisor, b),), len([*same]))
+            Repeat((lines(f, divisor, b),), len([*same]))
             for (b, f), same in groupby(phase.poisson.counts)
         ]
     if phase.batches is None:
         divisor = history.divisor if history.normaliser == "fixed" else phase.samples
-        lines = _lines(assumptions, history, phase, phase.forgotten, Fraction(divisor))
-        return [Repeat((lines,), phase.steps)]
-    epoch = tuple(
-        _lines(assumptions, history, phase, forgotten, Fraction(size))
-        for forgotten, size in zip(phase.batches, phase.batch_sizes, strict=True)
-    )
+        return [Repeat((lines(phase.forgotten, divisor),), phase.steps)]
+    sizes = zip(phase.batches, phase.batch_sizes, strict=True)
+    epoch = tuple(lines(forgotten, size) for forgotten, size in sizes)
     return [Repeat(epoch, phase.steps)]
 
 
@@ -256,37 +260,38 @@ def _power(block: Block, times: int) -> Block:
 
 
 def _nothing() -> Block:
-    return Block(_ball(Fraction(1)), _ball(ZERO), _ball(ZERO))
+    return Block(_ball(1), _ball(0), _ball(0))
 
 
-def _block(step: Step) -> Block:
-    return Block(*map(_ball, step))
-
-
-def _ball(exact: Fraction) -> Ball:
+def _ball(exact: Fraction | int) -> Ball:
     """A ball around an exact fraction, at the present precision."""
-    from flint import ctx
-
-    return _ball_of(exact, ctx.prec)
-
-
-@lru_cache(maxsize=4096)
-def _ball_of(exact: Fraction, bits: int) -> Ball:
     from flint import arb, fmpq
 
-    assert bits  # part of the cache's key
     return arb(fmpq(exact.numerator, exact.denominator))
+
+
+class _Blocks(dict[int, Block]):
+    """The block of every step, made once: steps that repeat are the same object."""
+
+    def of(self, epoch: Sequence[Step]) -> list[Block]:
+        """The blocks of these steps."""
+        for step in epoch:
+            if id(step) not in self:
+                self[id(step)] = Block(*map(_ball, step))
+        return [self[id(step)] for step in epoch]
 
 
 # ---- One edge ----------------------------------------------------------------------------------
 
 
-def _edge(repeats: Sequence[Repeat], distance: Fraction, name: str) -> tuple[Ball, Ball]:
+def _edge(
+    repeats: Sequence[Repeat], distance: Fraction, name: str, known: _Blocks
+) -> tuple[Ball, Ball]:
     """S/sqrt(V) of the steps of an edge, and the charge E/nu_last for what is not shown."""
-    zero = _ball(ZERO)
+    zero = _ball(0)
     pieces = [piece for repeat in repeats for piece in repeat.blocks()]
-    blocks = [_power(reduce(_then, map(_block, epoch)), times) for epoch, times in pieces]
-    first = Block(_ball(Fraction(1)), _ball(distance), zero)
+    blocks = [_power(reduce(_then, known.of(epoch)), times) for epoch, times in pieces]
+    first = Block(_ball(1), _ball(distance), zero)
     before = list(accumulate(blocks, _then, initial=first))
     after = list(accumulate(reversed(blocks), lambda a, b: _then(b, a), initial=_nothing()))[::-1]
     whole = before[-1]
@@ -298,8 +303,9 @@ def _edge(repeats: Sequence[Repeat], distance: Fraction, name: str) -> tuple[Bal
     cost = whole.S / whole.V.sqrt()
     x = zero  # below every x_k
     for (epoch, times), start, end in zip(pieces, before, after[1:], strict=False):
-        for place in _lowest_places(epoch, times, start, end, slope):
-            x = min(x, place.lower())
+        growth = _growth(epoch, name) if times > 2 else False
+        for place in _lowest_places(known.of(epoch), times, growth, start, end, slope):
+            x = min(x, place)
     if x.is_zero():
         return cost, zero
     last = pieces[-1][0][-1].v
@@ -308,29 +314,38 @@ def _edge(repeats: Sequence[Repeat], distance: Fraction, name: str) -> tuple[Bal
     return cost, -x / _ball(last).sqrt()
 
 
+def _growth(epoch: Sequence[Step], name: str) -> bool:
+    """Whether distances grow under these steps; if so, under each of them."""
+    if all(step.c <= 1 for step in epoch):
+        return False
+    if not all(step.c >= 1 for step in epoch):
+        raise InvalidInput(name, "repeats steps of which some grow and some contract")
+    return True
+
+
 def _lowest_places(
-    epoch: Sequence[Step], times: int, before: Block, after: Block, slope: Ball
+    steps: Sequence[Block], times: int, grows: bool, before: Block, after: Block, slope: Ball
 ) -> Iterator[Ball]:
-    """x where it can be lowest among `times` epochs."""
-    steps = [_block(step) for step in epoch]
+    """Lower bounds of x where it can be lowest among `times` epochs of these steps."""
     heads = list(accumulate(steps, _then))
     tails = list(accumulate(reversed(steps), lambda a, b: _then(b, a), initial=_nothing()))[-2::-1]
     others = _power(heads[-1], times - 1)
+    without_first, without_last = _then(others, after), _then(before, others)
     for head, tail in zip(heads, tails, strict=True):
-        yield _x(_then(before, head), _then(_then(tail, others), after), slope)
+        yield _x(before, head, _then(tail, without_first), slope)
         if times > 1:
-            yield _x(_then(_then(before, others), head), _then(tail, after), slope)
-        if times > 2 and not all(step.c <= 1 for step in epoch):
-            if not all(step.c >= 1 for step in epoch):
-                raise InvalidInput("witness", "distances both grow and shrink within an epoch")
+            yield _x(without_last, head, _then(tail, after), slope)
+        if grows:
             yield _turn(heads[-1], head, tail, times, before, after, slope)
 
 
-def _x(before: Block, after: Block, slope: Ball) -> Ball:
-    """The lower bound of x between two blocks of steps: by those before it, or by those after."""
-    by_prefix = after.W * (before.S - slope * after.W * before.V)
-    by_suffix = slope * after.V - after.S
-    return max(by_prefix.lower(), by_suffix.lower())
+def _x(before: Block, head: Block, after: Block, slope: Ball) -> Ball:
+    """A lower bound of x between (before, head) and after: by the latter, or by the former."""
+    x = (slope * after.V - after.S).lower()
+    if x >= 0:
+        return x
+    first = _then(before, head)
+    return max(x, (after.W * (first.S - slope * after.W * first.V)).lower())
 
 
 def _turn(
@@ -358,7 +373,8 @@ def _turn(
     falls = _last(lambda i: bool(sign(i) <= 0), times - 1)  # x_falls is the lowest up to there
     rises = 1 + _last(lambda i: not sign(i) >= 0, times - 1)  # from rises - 1 on, it is x_{rises-1}
     x = _x(
-        _then(_then(before, _power(epoch, falls)), head),
+        _then(before, _power(epoch, falls)),
+        head,
         _then(_then(tail, _power(epoch, times - 1 - falls)), after),
         slope,
     )
@@ -366,7 +382,7 @@ def _turn(
     if undecided <= 0:
         return x
     w = weight(falls).union(weight(rises - 1))
-    return x - undecided * (w * (around.S - slope * around.V * w)).abs_upper()
+    return (x - undecided * (w * (around.S - slope * around.V * w)).abs_upper()).lower()
 
 
 def _last(holds: Any, most: int) -> int:
@@ -471,9 +487,10 @@ def _unpack(edge: Edge) -> tuple[int, Sequence[int]]:
 
 def _sum(cut: Sequence[_Cut]) -> tuple[Ball, Ball]:
     """mu over all edges, with and without the charges."""
-    total = bare = _ball(ZERO)
+    total = bare = _ball(0)
+    known = _Blocks()
     for repeats, distance, times, name in cut:
-        cost, charge = _edge(repeats, distance, name)
+        cost, charge = _edge(repeats, distance, name, known)
         total += times * (cost + charge) ** 2
         bare += times * cost**2
     return total.sqrt(), bare.sqrt()
