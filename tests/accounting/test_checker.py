@@ -80,7 +80,9 @@ def test_every_partition_of_three_steps_and_of_a_start_apart_agrees_too():
 
 
 def random_steps(rng: random.Random, count: int) -> list[Exact]:
-    kinds = [(Fraction(rng.randint(0, 40), 16), rng.randint(0, 3), rng.randint(0, 3)) for _ in "abc"]
+    kinds = [
+        (Fraction(rng.randint(0, 40), 16), rng.randint(0, 3), rng.randint(0, 3)) for _ in "abc"
+    ]
     return [Exact(c, Fraction(s), Fraction(v, 2)) for c, s, v in rng.choices(kinds, k=count)]
 
 

@@ -1,0 +1,73 @@
+"""A sample of the campaign: random histories of every regime, proven; wrong witnesses, rejected."""
+
+import json
+import random
+
+import pytest
+
+from expunge.accounting import Assumptions, History, Phase, checker
+from expunge.accounting.witness import Stretch, Witness
+from tests.accounting import prove_histories
+from tests.accounting.prove_histories import RESULTS, Broken, evaluate, judge
+from tests.accounting.random_histories import REGIMES, draw
+
+ASKED = 100_000
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_histories_of_every_regime_are_proven(regime):
+    judged = [judge(regime, number, seed=1) for number in range(8)]
+    assert sum(each["lengths"] for each in judged) >= 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", REGIMES)
+def test_many_histories_of_every_regime_are_proven(regime):
+    altered = [judge(regime, number, seed=2).get("altered") for number in range(60)]
+    assert len([verdict for verdict in altered if verdict]) == 9
+
+
+def test_the_plain_evaluation_agrees_with_the_checker_on_honest_witnesses():
+    for regime in ("nonconvex", "capped by a diameter", "clipped smooth", "Poisson batches"):
+        for number in range(20):
+            case, shifted = draw(regime, number, seed=3)
+            if sum(phase.steps for phase in case[1].phases) < 300:
+                mu = checker.prove_mu(*case, shifted.witness)
+                assert abs(float(evaluate(case, shifted.witness)) - mu) <= 1e-12 * mu
+
+
+def test_the_plain_evaluation_refuses_a_chord_that_runs_below_zero():
+    """Distances grow, nothing is unlearned: every step is an edge of its own."""
+    case = Assumptions(smoothness=1.0, lipschitz=1.0), History((Phase(9, 0.1, 1.0, 100, 5),))
+    assert evaluate(case, Witness((Stretch(edges=((9, (1,)),)),))) is not None
+    assert evaluate(case, Witness((Stretch(edges=(9,)),))) is None
+
+
+def test_a_checker_that_forgets_its_charge_is_found_out(monkeypatch):
+    """Altered witnesses pass it, and the plain evaluation says that they prove nothing."""
+    edge = checker._edge
+
+    def lenient(*given):
+        cost, charge = edge(*given)
+        return cost, charge * 0
+
+    monkeypatch.setattr(checker, "_edge", lenient)
+    caught = 0
+    for number in range(40):
+        case, shifted = draw("nonconvex", number, seed=4)
+        mu, rng = checker.prove_mu(*case, shifted.witness), random.Random(number)
+        try:
+            prove_histories.judge_altered(rng, case, shifted.witness, mu)
+        except Broken:
+            caught += 1
+    assert caught >= 1
+
+
+def test_the_committed_campaign_has_proven_what_was_asked():
+    results = json.loads(RESULTS.read_text())
+    assert set(results["regimes"]) == set(REGIMES)
+    assert results["proven"] >= ASKED
+    for total in results["regimes"].values():
+        assert total["proven"] >= 5_000
+        assert 0 <= total["largest gap to the accountant"] <= prove_histories.CLOSE
+    assert results["altered"]["rejected"] + results["altered"]["still proves it"] >= 10_000
