@@ -23,9 +23,8 @@ def power(
     alarms: np.ndarray | float, *, epsilon: float, delta: float, mu: float | None
 ) -> np.ndarray:
     """The most that a test with these rates of false alarms can recognise."""
-    with np.errstate(over="ignore"):  # beyond e^709 the second line decides
-        raised = np.exp(np.float64(epsilon))
-        best = np.minimum(raised * alarms + delta, 1 - (1 - delta - alarms) / raised)
+    raised = math.exp(min(epsilon, 700.0))  # beyond that, any alarm at all allows everything
+    best = np.minimum(raised * alarms + delta, 1 - (1 - delta - alarms) / raised)
     best = np.minimum(best, 1.0)
     if mu is not None:
         best = np.minimum(best, ndtr(ndtri(alarms) + mu))
