@@ -61,9 +61,11 @@ def _certificate(text: str, model: Path | None) -> dict[str, Any]:
 
 
 def _did(document: dict[str, Any]) -> str:
-    if document.get("proof") == "proven":
+    """What was done: a claim by another bound than shift is recomputed, whatever is installed."""
+    if document["proof"] == "proven":
         return "proven from its witness"
-    return "recomputed; to have it proven: pip install 'expunge[proof]'"
+    provable = document["claim"]["bound"] == "shift"
+    return "recomputed" + ("; expunge[proof] would prove it" if provable else "")
 
 
 def _print(document: dict[str, Any]) -> None:
