@@ -113,6 +113,8 @@ def account(
     for i, order in enumerate(orders):
         if check_number(f"orders[{i}]", order) <= 1:
             raise InvalidInput(f"orders[{i}]", "must be finite and above 1")
+    if not isinstance(witness, Witness | None):
+        raise InvalidInput("witness", "must be a Witness record")
     check_step_sizes(assumptions, history)
     asked = None if bound is None else find_bound(bound)
     listed = [*(installed().values() if foreign is None else foreign), *([asked] if asked else [])]

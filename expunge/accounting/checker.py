@@ -235,20 +235,20 @@ def _choose_lines(repeats: Sequence[Repeat], stretch: Stretch, name: str) -> lis
 # ---- Steps in one: (W, S, V) = (prod c, sum s prod c, sum v prod c^2) --------------------------
 
 
-class Block(NamedTuple):
-    """Steps in one, in the units of their end."""
+class Summary(NamedTuple):
+    """Steps in one, in the units of their end: all that a bound needs to know of them."""
 
     W: Ball
     S: Ball
     V: Ball
 
 
-def _then(a: Block, b: Block) -> Block:
+def _then(a: Summary, b: Summary) -> Summary:
     """The steps of a, then those of b: sums and products only."""
-    return Block(a.W * b.W, a.S * b.W + b.S, a.V * (b.W * b.W) + b.V)
+    return Summary(a.W * b.W, a.S * b.W + b.S, a.V * (b.W * b.W) + b.V)
 
 
-def _power(block: Block, times: int) -> Block:
+def _power(block: Summary, times: int) -> Summary:
     """A block so many times, by squaring."""
     power = None
     while times:
@@ -259,8 +259,8 @@ def _power(block: Block, times: int) -> Block:
     return power or _nothing()
 
 
-def _nothing() -> Block:
-    return Block(_ball(1), _ball(0), _ball(0))
+def _nothing() -> Summary:
+    return Summary(_ball(1), _ball(0), _ball(0))
 
 
 def _ball(exact: Fraction | int) -> Ball:
@@ -270,14 +270,14 @@ def _ball(exact: Fraction | int) -> Ball:
     return arb(fmpq(exact.numerator, exact.denominator))
 
 
-class _Blocks(dict[int, Block]):
-    """The block of every step, made once: steps that repeat are the same object."""
+class _Summaries(dict[int, Summary]):
+    """The summary of every step, made once: steps that repeat are the same object."""
 
-    def of(self, epoch: Sequence[Step]) -> list[Block]:
-        """The blocks of these steps."""
+    def of(self, epoch: Sequence[Step]) -> list[Summary]:
+        """The summaries of these steps."""
         for step in epoch:
             if id(step) not in self:
-                self[id(step)] = Block(*map(_ball, step))
+                self[id(step)] = Summary(*map(_ball, step))
         return [self[id(step)] for step in epoch]
 
 
@@ -285,13 +285,13 @@ class _Blocks(dict[int, Block]):
 
 
 def _edge(
-    repeats: Sequence[Repeat], distance: Fraction, name: str, known: _Blocks
+    repeats: Sequence[Repeat], distance: Fraction, name: str, known: _Summaries
 ) -> tuple[Ball, Ball]:
     """S/sqrt(V) of the steps of an edge, and the charge E/nu_last for what is not shown."""
     zero = _ball(0)
     pieces = [piece for repeat in repeats for piece in repeat.blocks()]
     blocks = [_power(reduce(_then, known.of(epoch)), times) for epoch, times in pieces]
-    first = Block(_ball(1), _ball(distance), zero)
+    first = Summary(_ball(1), _ball(distance), zero)
     before = list(accumulate(blocks, _then, initial=first))
     after = list(accumulate(reversed(blocks), lambda a, b: _then(b, a), initial=_nothing()))[::-1]
     whole = before[-1]
@@ -324,7 +324,7 @@ def _growth(epoch: Sequence[Step], name: str) -> bool:
 
 
 def _lowest_places(
-    steps: Sequence[Block], times: int, grows: bool, before: Block, after: Block, slope: Ball
+    steps: Sequence[Summary], times: int, grows: bool, before: Summary, after: Summary, slope: Ball
 ) -> Iterator[Ball]:
     """Lower bounds of x where it can be lowest among `times` epochs of these steps."""
     heads = list(accumulate(steps, _then))
@@ -339,7 +339,7 @@ def _lowest_places(
             yield _turn(heads[-1], head, tail, times, before, after, slope)
 
 
-def _x(before: Block, head: Block, after: Block, slope: Ball) -> Ball:
+def _x(before: Summary, head: Summary, after: Summary, slope: Ball) -> Ball:
     """A lower bound of x between (before, head) and after: by the latter, or by the former."""
     x = (slope * after.V - after.S).lower()
     if x >= 0:
@@ -349,12 +349,12 @@ def _x(before: Block, head: Block, after: Block, slope: Ball) -> Ball:
 
 
 def _turn(
-    epoch: Block,
-    head: Block,
-    tail: Block,
+    epoch: Summary,
+    head: Summary,
+    tail: Summary,
     times: int,
-    before: Block,
-    after: Block,
+    before: Summary,
+    after: Summary,
     slope: Ball,
 ) -> Ball:
     """A lower bound of x over equal places of growing epochs, by its turn from - to +.
@@ -488,7 +488,7 @@ def _unpack(edge: Edge) -> tuple[int, Sequence[int]]:
 def _sum(cut: Sequence[_Cut]) -> tuple[Ball, Ball]:
     """mu over all edges, with and without the charges."""
     total = bare = _ball(0)
-    known = _Blocks()
+    known = _Summaries()
     for repeats, distance, times, name in cut:
         cost, charge = _edge(repeats, distance, name, known)
         total += times * (cost + charge) ** 2

@@ -14,6 +14,7 @@ from expunge.accounting.bounds.guarantee import GDP
 from expunge.accounting.bounds.shift import Shifted
 from expunge.accounting.bounds.taut_string import LEAST_MU
 from expunge.accounting.history import History
+from expunge.accounting.number_checks import check_flag
 from expunge.accounting.witness import Witness
 from expunge.errors import InvalidInput, Refused
 
@@ -46,9 +47,12 @@ def prove(
         wanted: Whether to prove it; by default where python-flint is installed.
 
     Raises:
-        InvalidInput: the given witness proves no bound for this history.
+        InvalidInput: the given witness proves no bound for this history; a proof is asked for
+            where nothing can make one.
         Refused: the bound's own witness does not, which is a fault of the accountant.
     """
+    if wanted is not None and check_flag("proven", wanted) and not checker.available():
+        raise InvalidInput("proven", "needs python-flint; pip install 'expunge[proof]'")
     own = shifted.witness if witness is None else witness
     if not own.storable:
         return Proof(shifted, "recomputed", None)

@@ -43,15 +43,9 @@ def test_the_plain_evaluation_refuses_a_chord_that_runs_below_zero():
     assert evaluate(case, Witness((Stretch(edges=(9,)),))) is None
 
 
-def test_a_checker_that_forgets_its_charge_is_found_out(monkeypatch):
+def test_a_checker_that_accepts_everything_is_found_out(monkeypatch):
     """Altered witnesses pass it, and the plain evaluation says that they prove nothing."""
-    edge = checker._edge
-
-    def lenient(*given):
-        cost, charge = edge(*given)
-        return cost, charge * 0
-
-    monkeypatch.setattr(checker, "_edge", lenient)
+    monkeypatch.setattr(prove_histories, "accepts", lambda *_: True)
     caught = 0
     for number in range(40):
         case, shifted = draw("nonconvex", number, seed=4)
@@ -60,7 +54,7 @@ def test_a_checker_that_forgets_its_charge_is_found_out(monkeypatch):
             prove_histories.judge_altered(rng, case, shifted.witness, mu)
         except Broken:
             caught += 1
-    assert caught >= 1
+    assert caught >= 10
 
 
 def test_the_committed_campaign_has_proven_what_was_asked():

@@ -139,9 +139,10 @@ def test_a_witness_that_proves_less_is_not_the_certificates():
 
 
 @pytest.mark.parametrize("strategy", KINDS)
-def test_without_python_flint_a_proven_certificate_is_recomputed(strategy, without_flint):
+def test_without_python_flint_a_proven_certificate_is_recomputed(strategy, monkeypatch):
     certificate = issued_by(strategy, proven=True)
     assert certificate.proof == "proven"
+    monkeypatch.setattr(checker, "find_spec", lambda _: None)
     assert proof_level(certificate) == "recomputed"
     assert differences(certificate) == []
     if certificate.claim.mu:
@@ -164,3 +165,5 @@ def test_where_it_is_missing_the_certificate_says_so(without_flint):
     assert certificate.proof == "recomputed"
     assert proof_level(certificate) == "recomputed"
     assert differences(certificate) == []
+    with pytest.raises(InvalidInput, match="needs python-flint"):
+        issued_by("langevin", proven=True)
