@@ -230,7 +230,7 @@ def judge_altered(rng: random.Random, case: Case, witness: Witness, mu: float) -
     if not accepts(case, other, mu):
         return "rejected"
     evaluated = evaluate(case, other)
-    if evaluated is None or evaluated > mpf(mu) * (1 + mpf(2) ** -200):
+    if evaluated is None or evaluated > mpf(mu) * (1 + mpf(2) ** -200):  # mu is rounded up
         raise Broken(f"{case}: accepted without proof: {other}, {evaluated}")
     return "still proves it"
 
@@ -241,7 +241,7 @@ def judge_altered(rng: random.Random, case: Case, witness: Witness, mu: float) -
 def evaluate(case: Case, witness: Witness) -> mpf | None:
     """mu of a witness by its definition, step by step, with 300 bits beside what growth costs.
 
-    None where some z is negative by more than rounding.
+    None where its shifts do not bring the chains together.
     """
     loss, total = case[0], mpf(0)
     stretches = checker.derive_stretches(*case)
@@ -268,7 +268,11 @@ def evaluate(case: Case, witness: Witness) -> mpf | None:
 
 
 def _spend(steps: list[checker.Step], start: mpf) -> mpf | None:
-    """sum a^2/v of one edge; None where z falls below 0, or is not 0 after it."""
+    """sum a^2/v of one edge; None where its shifts do not bring the chains together.
+
+    Where some z = c z + s - a would be below 0, all distances are taken to be larger, as they may,
+    and the last step removes the difference.
+    """
     cs, ss, vs = ([mpf(x.numerator) / x.denominator for x in xs] for xs in zip(*steps, strict=True))
     weight, weights = mpf(1), []
     for c in reversed(cs):
@@ -281,14 +285,22 @@ def _spend(steps: list[checker.Step], start: mpf) -> mpf | None:
         return mpf(0)
     if V == 0:
         return None
-    z, spent = start, mpf(0)
-    for c, s, v, w in zip(cs, ss, vs, weights, strict=True):
-        reached, shift = c * z + s, S / V * w * v
-        z = reached - shift
-        if z < -(reached + shift) * mpf(2) ** -250:
+    shifts = [S / V * w * v for w, v in zip(weights, vs, strict=True)]
+    zs = [start]
+    for c, s, shift in zip(cs, ss, shifts, strict=True):
+        zs.append(c * zs[-1] + s - shift)
+    missing = max(mpf(0), *(-w * z for w, z in zip(weights, zs[1:], strict=True)))
+    if missing > S * mpf(2) ** -250:
+        if vs[-1] == 0:
             return None
-        spent += shift * shift / v if v else 0
-    return spent
+        shifts[-1] += missing
+        larger = [z + missing / w if w else z for w, z in zip([weight, *weights], zs, strict=True)]
+        zs = [*larger[:-1], zs[-1]]
+    for c, s, shift, z, reached in zip(cs, ss, shifts, zs, zs[1:], strict=False):
+        tiny = (c * z + s + shift) * mpf(2) ** -240
+        if reached < -tiny or c * z + s - shift > reached + tiny:
+            return None
+    return mp.fsum(shift * shift / v for shift, v in zip(shifts, vs, strict=True) if v)
 
 
 # ---- The campaign ------------------------------------------------------------------------------

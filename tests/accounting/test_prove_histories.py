@@ -36,11 +36,14 @@ def test_the_plain_evaluation_agrees_with_the_checker_on_honest_witnesses():
                 assert abs(float(evaluate(case, shifted.witness)) - mu) <= 1e-12 * mu
 
 
-def test_the_plain_evaluation_refuses_a_chord_that_runs_below_zero():
+def test_the_plain_evaluation_charges_a_chord_that_runs_below_zero():
     """Distances grow, nothing is unlearned: every step is an edge of its own."""
     case = Assumptions(smoothness=1.0, lipschitz=1.0), History((Phase(9, 0.1, 1.0, 100, 5),))
-    assert evaluate(case, Witness((Stretch(edges=((9, (1,)),)),))) is not None
-    assert evaluate(case, Witness((Stretch(edges=(9,)),))) is None
+    honest = Witness((Stretch(edges=((9, (1,)),)),))
+    assert abs(evaluate(case, honest) - checker.prove_mu(*case, honest)) < 1e-12
+    chord = Witness((Stretch(edges=(9,)),))
+    assert 1.01 * checker.prove_mu(*case, honest) < evaluate(case, chord)
+    assert evaluate(case, chord) <= checker.prove_mu(*case, chord)
 
 
 def test_a_checker_that_accepts_everything_is_found_out(monkeypatch):
