@@ -1,6 +1,8 @@
 """Run the benchmarks; exit status 1 when a figure is over its limit.
 
-python -m benchmarks [accounting|ensembles|evidence|forget|recurrent|release|large ...] [--json]
+python -m benchmarks [SUITE ...] [--json]
+
+The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release, large.
 """
 
 import importlib
@@ -25,6 +27,7 @@ SUITES = {
     "forget": lambda: measure_suite("forget"),
     "ensembles": lambda: measure_suite("ensembles"),
     "evidence": lambda: measure_suite("evidence"),
+    "proofs": lambda: measure_suite("proofs"),
     "recurrent": lambda: measure_suite("recurrent"),
     "large": large,
 }

@@ -25,6 +25,7 @@ from expunge.accounting.history import learn_unlearn
 from expunge.accounting.planning import plan
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta, RenyiWithin
+from expunge.accounting.witness import Stretch, Witness
 from expunge.audit.lower_bound import ceiling, models_needed
 from expunge.audit.ulira import measure_leak, trend, ulira
 from expunge.audit.utility import cost
@@ -372,6 +373,8 @@ TABLE = {
             "orders": ((1.0,), (0.5,), (NAN,), (INF,), ("a",), (True,), (None,)),
             "bound": ("nobody", "", 3, True, "shift"),
             "foreign": (),  # bounds that are installed
+            "witness": (3, "a", True, {}, Witness(()), Witness((Stretch(edges=(7,)),))),
+            "proven": ("yes", 1, 0.0, NAN),
         },
     ),
     plan: (

@@ -5,17 +5,19 @@ certificate's history can recompute its numbers.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from expunge.accounting.assumptions import Assumptions, Regime
-from expunge.accounting.bounds import BOUNDS, GDP, Bound, Guarantee, HockeyStick, Renyi
+from expunge.accounting.bounds import BOUNDS, GDP, Bound, Guarantee, HockeyStick, Renyi, shift
 from expunge.accounting.bounds.foreign import ForeignBound, find_bound, installed, is_foreign
 from expunge.accounting.bounds.log_sobolev import initial_constant
 from expunge.accounting.conversions import check_delta, outward
 from expunge.accounting.history import History
 from expunge.accounting.moduli import check_step_sizes
 from expunge.accounting.number_checks import check_number
+from expunge.accounting.proofs import Proof, ProofLevel, prove
+from expunge.accounting.witness import Witness
 from expunge.errors import InvalidInput, Refused
 
 __all__ = ["Account", "Answer", "account", "order_key"]
@@ -31,6 +33,8 @@ class Answer:
     mu: float | None = None
     renyi: dict[str, float] | None = None
     refused: str | None = None
+    proof: ProofLevel = "recomputed"
+    witness: Witness | None = None  # of the shift bound, proven or not
 
     def document(self) -> dict[str, object]:
         """The answer as `expunge account` prints it."""
@@ -60,6 +64,11 @@ class Account:
         """The best bound's epsilon, None when every bound refused."""
         return None if self.best is None else self.bounds[self.best].epsilon
 
+    @property
+    def proof(self) -> ProofLevel:
+        """Whether the best bound is proven by the checker."""
+        return "recomputed" if self.best is None else self.bounds[self.best].proof
+
     def document(self) -> dict[str, object]:
         """The account as `expunge account` prints it."""
         return {
@@ -83,6 +92,8 @@ def account(
     orders: Sequence[float] = (2.0, 8.0),
     bound: str | None = None,
     foreign: Sequence[ForeignBound] | None = None,
+    witness: Witness | None = None,
+    proven: bool | None = None,
 ) -> Account:
     """Judge a history by every bound, and say which one is best.
 
@@ -91,20 +102,25 @@ def account(
         orders: Rényi orders to report, each above 1.
         bound: A bound of another package, which then is `best`; without it, the smallest of ours.
         foreign: Bounds of other packages to list; by default all that are installed.
+        witness: Of the shift bound, if a certificate has one; otherwise the bound's own.
+        proven: Whether to prove the shift bound; by default where python-flint is installed.
 
     Raises:
-        InvalidInput: delta, an order, a step size or the bound asked for makes no sense.
+        InvalidInput: delta, an order, a step size or the bound asked for makes no sense; the
+            witness does not fit the history.
     """
     check_delta(delta)
     for i, order in enumerate(orders):
         if check_number(f"orders[{i}]", order) <= 1:
             raise InvalidInput(f"orders[{i}]", "must be finite and above 1")
+    if not isinstance(witness, Witness | None):
+        raise InvalidInput("witness", "must be a Witness record")
     check_step_sizes(assumptions, history)
     asked = None if bound is None else find_bound(bound)
     listed = [*(installed().values() if foreign is None else foreign), *([asked] if asked else [])]
     judges: dict[str, Bound] = {**BOUNDS, **{other.name: other.guarantee for other in listed}}
     figures = {
-        name: _figures(name, judge, assumptions, history, delta, orders)
+        name: _figures(_judge(name, judge, witness, proven), assumptions, history, delta, orders)
         for name, judge in judges.items()
     }
     ours = {name: figures[name] for name in BOUNDS}
@@ -129,16 +145,31 @@ def account(
     )
 
 
+Judge = Callable[[Assumptions, History], Guarantee | Proof]
+
+
+def _judge(name: str, bound: Bound, witness: Witness | None, proven: bool | None) -> Judge:
+    """The bound; that of the shift bound is proven where it can be."""
+
+    def judge(assumptions: Assumptions, history: History) -> Guarantee | Proof:
+        guarantee = _guarantee(name, bound, assumptions, history)
+        if not isinstance(guarantee, shift.Shifted):
+            return guarantee
+        return prove(assumptions, history, guarantee, witness=witness, wanted=proven)
+
+    return judge
+
+
 def _figures(
-    name: str,
-    bound: Bound,
+    judge: Judge,
     assumptions: Assumptions,
     history: History,
     delta: float,
     orders: Sequence[float],
 ) -> Answer:
     try:
-        guarantee = _guarantee(name, bound, assumptions, history)
+        judged = judge(assumptions, history)
+        guarantee = judged.guarantee if isinstance(judged, Proof) else judged
         epsilon = guarantee.epsilon(delta)
         renyi = {order_key(order): guarantee.renyi(order) for order in orders}
     except Refused as refusal:
@@ -147,9 +178,12 @@ def _figures(
         return Answer(refused="the bound leaves the range of floating point")
     mu = outward(guarantee.mu, 0.0) if isinstance(guarantee, GDP) else None
     known = {order: value for order, value in renyi.items() if value is not None}
-    return Answer(
+    answer = Answer(
         epsilon=epsilon, mu=mu, renyi=None if isinstance(guarantee, HockeyStick) else known
     )
+    if not isinstance(judged, Proof):
+        return answer
+    return replace(answer, proof=judged.level, witness=judged.witness)
 
 
 def order_key(order: float) -> str:
@@ -162,7 +196,7 @@ def _guarantee(name: str, bound: Bound, assumptions: Assumptions, history: Histo
     if history.forgets or assumptions.initial_distance > 0:
         return bound(assumptions, history)
     nothing: dict[str, Guarantee] = {
-        "shift": GDP(0.0),
+        "shift": shift.nothing_forgotten(history),
         "contraction": HockeyStick(lambda _: -math.inf),
     }
     return nothing.get(name, Renyi.linear(0.0))

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from scipy.optimize import brentq
 
-from expunge.accounting.bounds import BOUNDS, GDP
+from expunge.accounting.bounds import BOUNDS, GDP, shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
+from expunge.accounting.proofs import prove
 from expunge.accounting.search import least_where
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta, Target
@@ -20,6 +21,7 @@ from expunge.errors import Refused
 
 __all__ = [
     "achieved",
+    "reported",
     "sigma_for_requests",
     "smallest_public",
     "smallest_sigma",
@@ -39,6 +41,22 @@ def achieved(
         return target.value(GDP(0.0))
     history = setting.history(sigma, unlearn_steps)
     return target.value(BOUNDS[bound](setting.assumptions, history))
+
+
+def reported(
+    setting: Setting, target: Target, *, sigma: float, unlearn_steps: int, bound: str = "shift"
+) -> float:
+    """The same as it is printed: proven by the checker where that is possible, never above it.
+
+    Raises:
+        Refused: the bound does not cover this setting.
+    """
+    history = setting.history(sigma, unlearn_steps)
+    nothing = setting.forget == 0 and setting.assumptions.initial_distance == 0
+    if bound != "shift" or nothing:
+        return achieved(setting, target, sigma=sigma, unlearn_steps=unlearn_steps, bound=bound)
+    shifted = shift.bound(setting.assumptions, history)
+    return target.value(prove(setting.assumptions, history, shifted).guarantee)
 
 
 def smallest_sigma(

@@ -19,6 +19,7 @@ from expunge.accounting.bounds.foreign import NAME
 from expunge.accounting.canonical import canonical, sha256
 from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validate
 from expunge.accounting.history import History
+from expunge.accounting.proofs import ProofLevel
 from expunge.accounting.reservations import Reservation
 from expunge.accounting.stated import FrozenRecord, Stated
 from expunge.errors import InvalidInput
@@ -73,6 +74,10 @@ class Certificate(Stated):
 
     schema_version: Literal["2"] = SCHEMA_VERSION
     claim: Claim
+    proof: ProofLevel = Field(
+        description="Whether the issuer's checker proved the claim from the witness, or the "
+        "accountant's allowance for rounding stands for it."
+    )
     reservations: list[Reservation] = Field(description="What limits the claim.")
     observer: Literal["final", "all"]
     regime: Regime
@@ -109,8 +114,8 @@ class Certificate(Stated):
     def readable(self) -> str:
         """The same document as people open it: the claim first, fingerprints last."""
         document = parse_certificate(self.canonical()).model_dump(mode="json")
-        first = ("schema_version", "claim", "reservations", "issued")
-        last = ("fingerprints",)
+        first = ("schema_version", "claim", "proof", "reservations", "issued")
+        last = ("witness", "fingerprints")
         middle = [name for name in document if name not in (*first, *last)]
         ordered = {name: document[name] for name in (*first, *middle, *last)}
         return json.dumps(ordered, indent=2, ensure_ascii=False, allow_nan=False)

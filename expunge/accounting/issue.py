@@ -5,14 +5,15 @@ Whatever is written follows from (assumptions, history, stated facts), except th
 """
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from expunge.accounting import checker
 from expunge.accounting.account import Account, account, order_key
 from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.attack_power import attack_in_words, round_up_text
 from expunge.accounting.bounds import GDP
 from expunge.accounting.bounds.foreign import is_foreign
 from expunge.accounting.canonical import fingerprints
@@ -25,7 +26,7 @@ from expunge.accounting.reservations import Reservation, reservations_of, senten
 from expunge.accounting.stated import MOMENT, Stated, complete
 from expunge.errors import InvalidInput, Refused
 
-__all__ = ["NOT_CLAIMED", "claim_in_words", "issue", "now", "recompute", "round_up_text"]
+__all__ = ["NOT_CLAIMED", "claim_in_words", "issue", "now", "recompute"]
 
 NOT_CLAIMED = (
     "that the records' subjects are anonymous, or that other records do not describe them",
@@ -43,24 +44,40 @@ def issue(
     orders: Sequence[float] = (2.0, 8.0),
     stated: Stated | None = None,
     bound: str | None = None,
+    proven: bool | None = None,
 ) -> Certificate:
     """Issue a certificate of the best bound, or of another package's bound that is asked for.
 
     Whether a package is installed changes no certificate that does not ask for its bound.
 
+    Args:
+        proven: Whether to prove the shift bound; by default where python-flint is installed.
+
     Raises:
         Refused: no bound certifies this history, or the one that was asked for does not.
         InvalidInput: the stated facts contradict the history; no package offers the bound.
     """
-    judged = account(assumptions, history, delta=delta, orders=orders, bound=bound, foreign=())
+    stated = stated or Stated()
+    judged = account(
+        assumptions,
+        history,
+        delta=delta,
+        orders=orders,
+        bound=bound,
+        foreign=(),
+        witness=stated.witness and stated.witness.record(),
+        proven=proven,
+    )
     if judged.best is None or judged.epsilon is None:
         raise Refused(judged.best_reason)
-    stated = complete(stated or Stated(), assumptions, history)
+    stated = complete(stated, assumptions, history)
     stated = stated.model_copy(update={"issued": stated.issued or now()})
     reservations = _reservations(judged, history, stated)
+    claim = _claim(judged, reservations, stated, delta, orders)
     body: dict[str, Any] = stated.model_dump(mode="json") | {
         "schema_version": SCHEMA_VERSION,
-        "claim": _claim(judged, reservations, stated, delta, orders),
+        "claim": claim,
+        **_proof(judged, claim),
         "reservations": reservations,
         "observer": judged.observer,
         "comparator": stated.comparator or judged.comparator,
@@ -90,7 +107,15 @@ def recompute(certificate: Certificate) -> Certificate:
     stated = Stated.model_validate(facts)
     delta, orders = certificate.delta, certificate.orders
     bound = certificate.claim.bound if is_foreign(certificate.claim.bound) else None
-    return issue(assumptions, history, delta=delta, orders=orders, stated=stated, bound=bound)
+    return issue(
+        assumptions,
+        history,
+        delta=delta,
+        orders=orders,
+        stated=stated,
+        bound=bound,
+        proven=certificate.proof == "proven" and checker.available(),
+    )
 
 
 def now() -> str:
@@ -120,19 +145,41 @@ def _claim(
     """The best bound's figures, or the budget's; in numbers and in words."""
     assert judged.best is not None
     figures = judged.bounds[judged.best]
-    claim = {
+    claim: dict[str, Any] = {
         "epsilon": figures.epsilon,
         "delta": delta,
         "bound": judged.best,
         "mu": figures.mu,
         "renyi": figures.renyi,
         "vacuous": judged.vacuous,
-        "statement": [
-            *(sentence(reservation, judged) for reservation in reservations),
-            claim_in_words(judged, stated.forgotten or 0, delta, stated.budget),
-        ],
     }
-    return claim | _budget_figures(stated.budget, judged, delta, orders)
+    claim |= _budget_figures(stated.budget, judged, delta, orders)
+    statement = [
+        *(sentence(reservation, judged) for reservation in reservations),
+        claim_in_words(judged, stated.forgotten or 0, delta, stated.budget),
+        attack_in_words(claim["epsilon"], delta, claim["mu"]),
+    ]
+    return claim | {"statement": statement}
+
+
+def _proof(judged: Account, claim: dict[str, Any]) -> dict[str, Any]:
+    """The witness of a claim by the shift bound, and whether the checker has proven the claim.
+
+    Raises:
+        Refused: the checker does not confirm the claim's figures.
+    """
+    if claim["bound"] != "shift":
+        return {"proof": "recomputed", "witness": None}
+    figures = judged.bounds["shift"]
+    if figures.proof == "proven":
+        try:
+            checker.check_figures(
+                claim["mu"], epsilon=claim["epsilon"], delta=claim["delta"], renyi=claim["renyi"]
+            )
+        except InvalidInput as error:
+            raise Refused(f"the checker does not confirm the claim: {error}") from error
+    witness = None if figures.witness is None else figures.witness.document()
+    return {"proof": figures.proof, "witness": witness}
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
@@ -178,12 +225,3 @@ def claim_in_words(
         f"Whoever sees {sees} cannot tell, beyond epsilon = {round_up_text(epsilon)} "
         f"at delta = {delta:g}, whether {forgotten:,} record{plural} forgotten or never used."
     )
-
-
-def round_up_text(value: float) -> str:
-    """Write a value with three significant digits, never below it."""
-    if value == 0:
-        return "0"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    text = f"{math.ceil(value / unit) * unit:.3g}"
-    return text if float(text) >= value else f"{(math.ceil(value / unit) + 1) * unit:.3g}"

@@ -41,6 +41,7 @@ __all__ = [
     "resize",
     "smooth_parts",
     "split_trailing",
+    "steps_before_parting",
     "total_steps",
 ]
 
@@ -132,22 +133,34 @@ def moduli(assumptions: Assumptions, history: History) -> list[list[Part]]:
     Noiseless phases on equal data at the end of a stretch are one function of both chains,
     clipping and rounding included: post-processing, left out before anything is pooled.
     They have no modulus (c, 0) that would erase a distance, even where c is 0: clipped or
-    rounded gradients still depend on where the chain is (THEORY 7). A phase that provably
-    maps everything to one point is kept: it does erase what came before.
+    rounded gradients still depend on where the chain is (THEORY 7). Everything up to a phase
+    that provably maps everything to one point is kept: it does erase what came before.
     """
     check_step_sizes(assumptions, history)
     stretches: list[list[Part]] = []
     parted = assumptions.initial_distance > 0  # whether the chains may differ by now
     for stretch in _stretches(history):
-        parts: list[Part] = []
+        phases: list[list[Part]] = []
         counted = _phases_that_count(stretch)
         for i, phase in enumerate(stretch):
             parted = parted or phase.forgotten > 0
-            steps = _phase_parts(assumptions, history, phase, parted=parted)
-            if i < counted or any(map(_maps_to_one_point, steps)):
-                parts += steps
-        stretches.append(parts)
+            phases.append(_phase_parts(assumptions, history, phase, parted=parted))
+            if any(map(_maps_to_one_point, phases[-1])):
+                counted = max(counted, i + 1)
+        stretches.append([part for parts in phases[:counted] for part in parts])
     return stretches
+
+
+def steps_before_parting(assumptions: Assumptions, history: History) -> list[int]:
+    """How many steps of each stretch precede the first phase in which the chains may differ."""
+    parted = assumptions.initial_distance > 0
+    counts = []
+    for stretch in _stretches(history):
+        counts.append(0)
+        for phase in stretch:
+            parted = parted or phase.forgotten > 0
+            counts[-1] += 0 if parted else phase.steps
+    return counts
 
 
 def every_step(assumptions: Assumptions, history: History) -> list[Part]:

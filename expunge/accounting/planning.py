@@ -11,6 +11,7 @@ from typing import Literal
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.calibration import (
     achieved,
+    reported,
     smallest_public,
     smallest_sigma,
     smallest_unlearn_steps,
@@ -160,7 +161,7 @@ def _figures_for_steps(setting: Setting, target: EpsilonDelta, steps: int, bound
     return Figures(
         sigma=sigma,
         unlearn_steps=steps,
-        epsilon=achieved(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound),
+        epsilon=reported(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound),
         public_needed=smallest_public(
             setting, target, sigma=sigma, unlearn_steps=steps, bound=bound
         ),
@@ -174,7 +175,7 @@ def _figures_for_sigma(setting: Setting, target: EpsilonDelta, sigma: float, bou
     steps = epsilon = public = None
     try:
         steps = smallest_unlearn_steps(setting, target, sigma=sigma, bound=bound)
-        epsilon = achieved(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound)
+        epsilon = reported(setting, target, sigma=sigma, unlearn_steps=steps, bound=bound)
     except Refused:
         achieved(setting, target, sigma=sigma, unlearn_steps=1, bound=bound)  # refuses and says why
     last = setting.learn_steps - 1
@@ -189,9 +190,9 @@ def _figures_for_sigma(setting: Setting, target: EpsilonDelta, sigma: float, bou
 def _figures_of_learned_model(
     setting: Setting, target: EpsilonDelta, sigma: float, bound: str
 ) -> Figures:
-    epsilon = achieved(setting, target, sigma=sigma, unlearn_steps=0, bound=bound)
+    epsilon = reported(setting, target, sigma=sigma, unlearn_steps=0, bound=bound)
     public = smallest_public(setting, target, sigma=sigma, unlearn_steps=0, bound=bound)
-    if epsilon <= target.level:
+    if achieved(setting, target, sigma=sigma, unlearn_steps=0, bound=bound) <= target.level:
         return Figures(sigma, 0, epsilon, public, "unlearn")
     needed = smallest_sigma(setting, target, unlearn_steps=0, bound=bound)
     return Figures(sigma, None, epsilon, public, "none", sigma_needed=needed)

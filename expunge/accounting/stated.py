@@ -6,17 +6,19 @@ and refuses what contradicts it.
 """
 
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History
 from expunge.accounting.kinds import KINDS, Kind, check_capacity, check_retained, forgotten_in
+from expunge.accounting.number_checks import MOST_STEPS
 from expunge.accounting.reservations import EarlierReleases, Provenance
+from expunge.accounting.witness import Witness
 from expunge.errors import InvalidInput
 
-__all__ = ["MOMENT", "FrozenRecord", "Retained", "Stated", "complete"]
+__all__ = ["MOMENT", "FrozenRecord", "Retained", "Stated", "WitnessDocument", "complete"]
 
 SHA256 = r"^[0-9a-f]{64}$"
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
@@ -38,6 +40,33 @@ class Retained(FrozenRecord):
 
     what: str
     erased_by: date | None = Field(default=None, description="At the latest; UTC.")
+
+
+Whole = Annotated[int, Field(strict=True, ge=0, lt=MOST_STEPS)]
+
+
+class StretchDocument(FrozenRecord):
+    """The witness of the steps between two releases (THEORY 7)."""
+
+    start: Whole | None = Field(
+        description="The step after which the distance is the diameter; null: from the beginning."
+    )
+    lines: list[tuple[Whole, Literal[0, 1]]] = Field(
+        description="(steps, line) of a clipped smooth loss: 0 clipped, 1 smooth."
+    )
+    edges: list[Whole | tuple[Whole, list[Whole]]] = Field(
+        description="n steps that end at distance 0; or [k, [n, ...]], such edges k times."
+    )
+
+
+class WitnessDocument(FrozenRecord):
+    """What the shift bound is proven from, in whole numbers."""
+
+    stretches: list[StretchDocument]
+
+    def record(self) -> Witness:
+        """The witness as the record that the checker reads."""
+        return Witness.read(self.model_dump())
 
 
 class Stated(FrozenRecord):
@@ -97,7 +126,9 @@ class Stated(FrozenRecord):
         pattern=SHA256,
         description="SHA-256 of the certificate before this one, canonical form.",
     )
-    witness: dict[str, Any] | None = Field(default=None, description="A proof of the bound.")
+    witness: WitnessDocument | None = Field(
+        default=None, description="What the shift bound is proven from: where its string touches."
+    )
     issued: Annotated[str, AfterValidator(_moment)] | None = Field(
         default=None, pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="When, in UTC."
     )
@@ -187,8 +218,6 @@ def _check_chain(stated: Stated) -> None:
         raise InvalidInput("generation", f"{stated.generation} models, {stated.sequence} certified")
     if len(stated.requests) > stated.sequence:
         raise InvalidInput("requests", f"{len(stated.requests)} named by {stated.sequence}")
-    if stated.witness is not None:
-        raise InvalidInput("witness", "this version has no checker for it")
 
 
 def _check_fit(stated: Stated) -> None:

@@ -1,25 +1,35 @@
 """A certificate held against itself: which fields were altered, which numbers do not follow.
 
 Reads schema 2 and schema 1. Fingerprints find accidents; recomputation finds whoever renewed the
-fingerprints but not the arithmetic.
+fingerprints but not the arithmetic. Where python-flint is installed, a claim with a witness is not
+only recomputed but proven: the checker shares no code with the accountant.
 """
 
 import json
 import math
 from typing import Any
 
+from expunge.accounting import checker
 from expunge.accounting.canonical import Difference, altered_fields, leaves
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.certificate_v1 import CertificateV1
 from expunge.accounting.document import parse_json, validate
 from expunge.accounting.issue import recompute
+from expunge.accounting.proofs import ProofLevel
 from expunge.errors import InvalidInput, MissingPackage, Refused
 
-__all__ = ["AnyCertificate", "Difference", "differences", "file_differences", "read_certificate"]
+__all__ = [
+    "AnyCertificate",
+    "Difference",
+    "differences",
+    "file_differences",
+    "proof_level",
+    "read_certificate",
+]
 
 AnyCertificate = Certificate | CertificateV1
 LAST_DIGITS = 1e-12  # relative difference that another machine's arithmetic may make
-ALLOWANCE = 1e-9  # what the accountant's own allowance for rounding may have changed since schema 1
+ALLOWANCE = 1e-9  # what the accountant's allowance for rounding changed since schema 1, or covers
 
 
 def read_certificate(text: str) -> AnyCertificate:
@@ -49,7 +59,8 @@ def differences(certificate: AnyCertificate) -> list[Difference]:
         field, problem = _culprit(error, body)
         problems.setdefault(field, problem)
         return [Difference(*item) for item in problems.items()]
-    tolerance = LAST_DIGITS if isinstance(certificate, Certificate) else ALLOWANCE
+    problems |= {fault.field: fault.problem for fault in _unproven(certificate)}
+    tolerance = ALLOWANCE if _accountant_stands_in(certificate) else LAST_DIGITS
     stated, follows = dict(leaves(body)), dict(leaves(supported))
     for field in [*stated, *(path for path in follows if path not in stated)]:
         if not _agree(stated.get(field), follows.get(field), tolerance):
@@ -58,6 +69,40 @@ def differences(certificate: AnyCertificate) -> list[Difference]:
                 f"its history supports {json.dumps(follows.get(field))}"
             )
     return [Difference(*item) for item in problems.items()]
+
+
+def proof_level(certificate: AnyCertificate) -> ProofLevel:
+    """What `differences` does here: prove the claim from its witness, or recompute it."""
+    return "proven" if _is_provable(certificate) else "recomputed"
+
+
+def _is_provable(certificate: AnyCertificate) -> bool:
+    known = isinstance(certificate, Certificate) and certificate.witness is not None
+    return known and certificate.claim.bound == "shift" and checker.available()
+
+
+def _accountant_stands_in(certificate: AnyCertificate) -> bool:
+    """Whether the accountant, allowance included, is all there is to hold the figures against."""
+    old = not isinstance(certificate, Certificate)
+    return old or (certificate.proof == "proven" and not checker.available())
+
+
+def _unproven(certificate: AnyCertificate) -> list[Difference]:
+    """What the checker does not accept of a claim with a witness: every figure, to the last bit."""
+    if not (isinstance(certificate, Certificate) and _is_provable(certificate)):
+        return []
+    assert certificate.witness is not None
+    claim = certificate.claim
+    try:
+        if claim.mu is None:
+            raise InvalidInput("claim.mu", "is missing: the shift bound has one")
+        mu = checker.prove_mu(*certificate.records_of_history(), certificate.witness.record())
+        if mu > claim.mu:
+            raise InvalidInput("claim.mu", f"is {claim.mu!r}, but its witness proves {mu!r} only")
+        checker.check_figures(claim.mu, epsilon=claim.epsilon, delta=claim.delta, renyi=claim.renyi)
+    except InvalidInput as error:
+        return [Difference(error.field, error.problem)]
+    return []
 
 
 def file_differences(certificate: AnyCertificate, sha256: str) -> list[Difference]:
@@ -80,9 +125,10 @@ def _supported_body(certificate: AnyCertificate) -> dict[str, Any]:
     Raises:
         InvalidInput, Refused: they support no certificate.
     """
-    if isinstance(certificate, Certificate):
-        return recompute(certificate).body()
-    return certificate.supported_body()
+    if not isinstance(certificate, Certificate):
+        return certificate.supported_body()
+    body = recompute(certificate).body()
+    return body | {"proof": certificate.proof} if _accountant_stands_in(certificate) else body
 
 
 def _culprit(error: InvalidInput | Refused, body: dict[str, Any]) -> tuple[str, str]:

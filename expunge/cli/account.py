@@ -76,6 +76,7 @@ def _print(judged: "Account", delta: float, orders: list[float]) -> None:
         console.print(f"[bold red]no certificate[/bold red]: {judged.best_reason}")
     else:
         console.print(f"best: [bold]{judged.best}[/bold], {judged.best_reason}")
+        console.print(f"proof: {judged.proof}")
     if judged.vacuous:
         console.print("[bold red]VACUOUS[/bold red]: this is not a useful protection")
     console.print(f"observer: {judged.observer}\ncomparator: {judged.comparator}")

@@ -39,7 +39,12 @@ def verify(
 
 
 def _certificate(text: str, model: Path | None) -> dict[str, Any]:
-    from expunge.accounting.verification import differences, file_differences, read_certificate
+    from expunge.accounting.verification import (
+        differences,
+        file_differences,
+        proof_level,
+        read_certificate,
+    )
 
     certificate = read_certificate(text)
     faults = differences(certificate)
@@ -51,7 +56,16 @@ def _certificate(text: str, model: Path | None) -> dict[str, Any]:
         "first_difference": faults[0].field if faults else None,
         "differences": [difference._asdict() for difference in faults],
         "claim": certificate.claim.model_dump(mode="json"),
+        "proof": proof_level(certificate),
     } | ({} if model is None else {"model": str(model)})
+
+
+def _did(document: dict[str, Any]) -> str:
+    """What was done: a claim by another bound than shift is recomputed, whatever is installed."""
+    if document["proof"] == "proven":
+        return "proven from its witness"
+    provable = document["claim"]["bound"] == "shift"
+    return "recomputed" + ("; expunge[proof] would prove it" if provable else "")
 
 
 def _print(document: dict[str, Any]) -> None:
@@ -62,7 +76,7 @@ def _print(document: dict[str, Any]) -> None:
     elif document["claim"] is None:
         print("valid: the model is the ledger's; nothing has been deleted, so nothing is certified")
     else:
-        print("valid: every number follows from the certificate's own history")
+        print(f"valid: every number follows from the certificate's own history ({_did(document)})")
         if "model" in document:
             print(f"{document['model']}: the model that it names")
         for line in document["claim"]["statement"]:

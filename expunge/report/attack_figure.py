@@ -1,17 +1,11 @@
-"""What the claim leaves an attacker: true alarms against false alarms.
-
-    power <= Phi(Phi^-1(alarm) + mu)                              where mu is known (Gaussian bound)
-    power <= min(e^eps alarm + delta, 1 - e^-eps (1 - delta - alarm))               always
-
-Any test whether the records were forgotten or never used lies below both.
-"""
+"""What the claim leaves an attacker: true alarms against false alarms, as a figure."""
 
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.stats import norm
 
+from expunge.accounting import attack_power
 from expunge.report.picture import encode
 
 __all__ = ["draw", "power"]
@@ -19,12 +13,8 @@ __all__ = ["draw", "power"]
 
 def power(claim: dict[str, Any], alarms: np.ndarray) -> np.ndarray:
     """The most that a test with these rates of false alarms can detect."""
-    raised = np.exp(claim["epsilon"])
-    best = np.minimum(raised * alarms + claim["delta"], 1 - (1 - claim["delta"] - alarms) / raised)
-    best = np.minimum(best, 1.0)
-    if claim["mu"] is not None:
-        best = np.minimum(best, norm.cdf(norm.ppf(alarms) + claim["mu"]))
-    return np.maximum(best, alarms)
+    figures = {name: claim[name] for name in ("epsilon", "delta", "mu")}
+    return attack_power.power(alarms, **figures)
 
 
 def draw(claim: dict[str, Any], kind: str = "svg") -> bytes:

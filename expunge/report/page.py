@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from expunge.accounting.issue import round_up_text
+from expunge.accounting.attack_power import round_up_text
 from expunge.report import (
     attack_figure,
     confusion_figure,

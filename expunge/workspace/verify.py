@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.verification import Difference, differences, file_differences
+from expunge.accounting.verification import (
+    Difference,
+    differences,
+    file_differences,
+    proof_level,
+)
 from expunge.errors import InvalidInput, MissingPackage
 from expunge.ledger import Entries, Model
 from expunge.workspace.folder import Folder
@@ -29,20 +34,21 @@ def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     documents, current = entries.certificates(), entries.certificate_of(model)
     for number, document in documents.items():
         faults += _certificate_differences(folder.certificate_file(number), document)
-    claim = None
+    claim = proof = None
     if current is not None:
         try:
             certificate = parse_certificate(current)
         except InvalidInput as error:
             faults.append(Difference("ledger.sqlite", f"does not hold a certificate ({error})"))
         else:
-            claim = certificate.claim.model_dump(mode="json")
+            claim, proof = certificate.claim.model_dump(mode="json"), proof_level(certificate)
             faults += _ledger_differences(certificate, model, entries)
     return {
         "valid": not faults,
         "first_difference": faults[0].field if faults else None,
         "differences": [difference._asdict() for difference in faults],
         "claim": claim,
+        "proof": proof,
         "certificates": len(documents),
         "pending": len(entries.requests("pending")),
     }

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from expunge.accounting import Assumptions, History, Phase, Refused
+from expunge.accounting import Assumptions, History, Phase, Refused, checker
 from expunge.accounting.bounds import GDP, shift
 from expunge.accounting.calibration import (
     achieved,
+    reported,
     sigma_for_requests,
     smallest_public,
     smallest_sigma,
     smallest_unlearn_steps,
 )
+from expunge.accounting.conversions import epsilon_from_gdp
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta, RenyiWithin, Target
 
@@ -273,3 +275,25 @@ def test_noise_for_requests_that_look_at_models_meets_the_budget_and_no_more(
         each = replace(whole, steps=1, released=True)
         phases = (replace(whole, released=True), *[each] * requests)
         assert 0.999 < shift.bound(loss, History(phases, normaliser)).epsilon(1e-5) <= 1.0
+
+
+def test_what_is_reported_is_proven_and_never_above_what_was_calibrated() -> None:
+    for seed in range(20):
+        setting, target = random_setting(seed), EpsilonDelta(1.0, 1e-5)
+        sigma = smallest_sigma(setting, target, unlearn_steps=5)
+        given = {"sigma": sigma, "unlearn_steps": 5}
+        figure = reported(setting, target, **given)
+        mu = checker.prove_mu(
+            setting.assumptions,
+            setting.history(sigma, 5),
+            shift.bound(setting.assumptions, setting.history(sigma, 5)).witness,
+        )
+        assert figure == epsilon_from_gdp(mu, 1e-5)
+        assert figure <= achieved(setting, target, **given) <= figure * (1 + 1e-9)
+        paper = reported(setting, target, **given, bound="log_sobolev")
+        assert paper == achieved(setting, target, **given, bound="log_sobolev")
+
+
+def test_nothing_forgotten_is_reported_as_nothing() -> None:
+    nothing = replace(random_setting(1), forget=0)
+    assert reported(nothing, EpsilonDelta(1.0, 1e-5), sigma=0.0, unlearn_steps=0) == 0.0

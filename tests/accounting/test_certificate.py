@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Iterator
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -268,3 +269,11 @@ def test_what_is_no_certificate_is_refused_by_name(path, value, field):
     with pytest.raises(InvalidInput) as refused:
         parse_certificate(json.dumps(document))
     assert refused.value.field == field
+
+
+def test_it_prints_what_an_attacker_can_do_as_text_and_as_html():
+    certificate = issued()
+    sentence = certificate.claim.statement[-1]
+    assert sentence.startswith("An attacker who is wrong about innocent models 5 % of the time")
+    assert sentence in str(certificate)
+    assert sentence in methodcaller("_repr_html_")(certificate)  # what a notebook shows

@@ -1,10 +1,18 @@
 """Certificates are issued of the best bound, say what limits them, and can be issued again."""
 
+import sys
+from dataclasses import replace
+
 import pytest
 
 from expunge.accounting import Assumptions, History, InvalidInput, Phase, Refused, account
+from expunge.accounting import issue as issuing
+from expunge.accounting.attack_power import attack_in_words
+from expunge.accounting.bounds import BOUNDS, shift
+from expunge.accounting.bounds.shift import Shifted
 from expunge.accounting.issue import issue, now, recompute
 from expunge.accounting.verification import differences
+from expunge.accounting.witness import Stretch, Witness
 from tests.accounting.test_certificate import HISTORIES, LOSS, PIPELINE, full, issued
 from tests.accounting.test_kinds import CAPACITY, COUNTED, stated
 
@@ -76,7 +84,7 @@ def test_vacuity_is_printed_as_a_word():
 def test_the_epsilon_in_words_is_never_below_the_claim(sigma):
     history = History((Phase(50, 1.0, sigma, 1000, 10),))
     claim = issue(SURE_LOSS, history, delta=1e-5).claim
-    said = float(claim.statement[-1].split("epsilon = ")[1].split()[0])
+    said = float(claim.statement[-2].split("epsilon = ")[1].split()[0])
     assert claim.epsilon <= said <= claim.epsilon * 1.02
 
 
@@ -97,9 +105,45 @@ def test_what_is_claimed_is_the_budget_because_whoever_asks_may_also_stop():
     certificate = issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", **COUNTED))
     assert spent < certificate.epsilon == 5.0
     assert certificate.claim.mu >= issue(LOSS, CAPACITY, delta=1e-5).claim.mu
-    assert "epsilon = 5 " in certificate.claim.statement[-1]
+    assert "epsilon = 5 " in certificate.claim.statement[-2]
     with pytest.raises(Refused, match="beyond the budget"):
         issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", capacity=30, budget=spent / 2))
     for alone in ({"capacity": 30}, {"budget": 5.0}):
         with pytest.raises(InvalidInput, match="goes with the budget"):
             issue(LOSS, CAPACITY, delta=1e-5, stated=stated("langevin", **alone))
+
+
+def test_every_certificate_of_the_suite_is_proven_where_it_is_issued(monkeypatch):
+    """`tests/conftest.py` puts the checker behind the one function that issues certificates."""
+    assert issuing.issue is issue
+    assert hasattr(issue, "__wrapped__")
+    issue(SURE_LOSS, PIPELINE, delta=1e-5, proven=False)
+    wrong = Witness((Stretch(edges=(1, *[1] * (sum(p.steps for p in PIPELINE.phases) - 1))),))
+    monkeypatch.setattr(Shifted, "witness", wrong)
+    with pytest.raises(AssertionError, match="is claimed"):
+        issue(SURE_LOSS, PIPELINE, delta=1e-5, proven=False)
+
+
+def test_an_accountant_whose_witness_does_not_fit_certifies_nothing_by_it(monkeypatch):
+    monkeypatch.setattr(Shifted, "witness", Witness((Stretch(edges=(1,)),)))
+    judged = account(SURE_LOSS, PIPELINE, delta=1e-5)
+    assert "the checker does not accept the witness" in (judged.bounds["shift"].refused or "")
+    assert judged.best != "shift"
+
+
+def test_an_accountant_that_claims_too_little_reports_what_is_proven(monkeypatch):
+    honest = issue(SURE_LOSS, PIPELINE, delta=1e-5)
+    bound = shift.bound
+
+    def optimist(*case):
+        shifted = bound(*case)
+        return replace(shifted, mu=shifted.mu / 2)
+
+    module = sys.modules["expunge.accounting.account"]
+    monkeypatch.setattr(module, "BOUNDS", {**BOUNDS, "shift": optimist})
+    assert issue(SURE_LOSS, PIPELINE, delta=1e-5).claim == honest.claim
+
+
+def test_the_last_line_says_what_an_attacker_can_do():
+    claim = issue(SURE_LOSS, PIPELINE, delta=1e-5).claim
+    assert claim.statement[-1] == attack_in_words(claim.epsilon, claim.delta, claim.mu)

@@ -405,12 +405,12 @@ def test_gradient_clipping_is_koloskovas_formula():
 @pytest.mark.parametrize("dimension", [1, 2])
 def test_the_quadrature_catches_clipped_unlearning_without_its_own_shift(monkeypatch, dimension):
     pair = kept_apart(dimension, steps=3)
-    exact, stretch = truths(pair), shift.gdp_of_stretch
+    exact, stretch = truths(pair), shift.pull_stretch
 
     def faulty(parts, distance, diameter):
         return stretch([replace(part, shift=0.0) for part in parts], distance, diameter)
 
-    monkeypatch.setattr(shift, "gdp_of_stretch", faulty)
+    monkeypatch.setattr(shift, "pull_stretch", faulty)
     assert shortfalls(pair, exact)[1]
     monkeypatch.undo()
     assert shortfalls(pair, exact)[1] == []

@@ -194,3 +194,15 @@ def test_a_vacuous_target_is_called_so():
     assert not plan(SETTING, TARGET, unlearn_steps=1).document()["vacuous"]
     assert plan(SETTING, EpsilonDelta(20.1, 1e-5), unlearn_steps=1).document()["vacuous"]
     assert plan(SETTING, EpsilonDelta(1.0, 0.01), unlearn_steps=1).document()["vacuous"]
+
+
+@pytest.mark.parametrize("given", [{"unlearn_steps": 10}, {"sigma": 0.5}])
+@pytest.mark.parametrize("observer", ["final", "all"])
+def test_a_plans_epsilon_is_the_proven_one(given, observer):
+    setting = replace(SETTING, observer=observer)
+    figures = plan(setting, TARGET, **given).figures
+    steps = 0 if observer == "all" else figures.unlearn_steps
+    history = replace(setting, observer="final").history(figures.sigma, steps)
+    judged = account(LOSS, history, delta=TARGET.delta)
+    assert judged.bounds["shift"].proof == "proven"
+    assert figures.epsilon == judged.bounds["shift"].epsilon

@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Certificate, list[Reservation]]] = {
 def test_a_fact_brings_its_reservation_and_no_other(name):
     certificate, expected = CASES[name]
     assert certificate.reservations == expected
-    assert len(certificate.claim.statement) == len(expected) + 1
+    assert len(certificate.claim.statement) == len(expected) + 2
     assert differences(certificate) == []
 
 

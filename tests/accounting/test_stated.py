@@ -101,7 +101,7 @@ OF_A_FIT = {
         ({"commitments": {}}, "model_sha256"),
         ({"provenance": {"state": "sole"}}, "provenance.noise"),
         ({"provenance": {"noise": "seeded"}}, "provenance.state"),
-        ({"witness": {"edges": [1]}}, "witness"),
+        ({"witness": {"stretches": []}}, "witness.stretches"),
     ],
 )
 @pytest.mark.parametrize("strategy", KINDS)

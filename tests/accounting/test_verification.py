@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from expunge.accounting.verification import differences, file_differences, read_certificate
+from expunge.accounting import checker
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.verification import (
+    differences,
+    file_differences,
+    proof_level,
+    read_certificate,
+)
 from expunge.errors import InvalidInput
 from tests.accounting.test_certificate import full, issued, resealed
 from tests.accounting.test_kinds import HISTORIES, KIND_OF, KINDS, issue, stated
@@ -73,3 +80,106 @@ def test_what_is_no_certificate_is_refused():
     for text in ("[]", "{}", json.dumps({"schema_version": "1"}), "not JSON"):
         with pytest.raises(InvalidInput):
             read_certificate(text)
+
+
+# ---- Proofs --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def without_flint(monkeypatch):
+    """A machine on which python-flint is not installed."""
+    monkeypatch.setattr(checker, "find_spec", lambda _: None)
+
+
+def issued_by(strategy: str, **given) -> Certificate:
+    assumptions, history = HISTORIES[KIND_OF.get(strategy, strategy)]
+    return issue(assumptions, history, delta=1e-5, stated=stated(strategy), **given)
+
+
+def with_claim(certificate: Certificate, **changes) -> Certificate:
+    claim = certificate.claim.model_copy(update=changes)
+    return resealed(certificate.model_copy(update={"claim": claim}))
+
+
+def fields(certificate: Certificate) -> list[str]:
+    return [difference.field for difference in differences(certificate)]
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_every_strategys_certificate_is_proven_from_its_witness(strategy):
+    certificate = issued_by(strategy)
+    assert certificate.proof == "proven"
+    assert proof_level(certificate) == "proven"
+    assert certificate.witness is not None
+    assert differences(certificate) == []
+
+
+@pytest.mark.parametrize("strategy", [name for name in KINDS if name != "retrain"])
+def test_a_mu_below_its_proof_is_found_to_the_last_bit(strategy):
+    certificate = issued_by(strategy)
+    assert certificate.claim.mu
+    for lower in (1e-15, 1e-13, 1e-6):
+        liar = with_claim(certificate, mu=certificate.claim.mu * (1 - lower))
+        assert fields(liar)[0] == "claim.mu"
+
+
+def test_a_rényi_divergence_below_its_proof_is_found():
+    certificate = issued_by("langevin")
+    assert certificate.claim.mu
+    renyi = {**certificate.claim.renyi, "2": certificate.claim.mu**2 * (1 - 1e-13)}
+    assert fields(with_claim(certificate, renyi=renyi))[0] == "claim.renyi.2"
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_another_witness_is_found(strategy):
+    certificate = issued_by(strategy)
+    (stretch,) = certificate.witness.stretches
+    steps = sum(stretch.edges) if stretch.edges else 1
+    for edges in ([*stretch.edges, 1], [steps + 1], [1, *stretch.edges]):
+        other = stretch.model_copy(update={"edges": edges})
+        witness = certificate.witness.model_copy(update={"stretches": [other]})
+        liar = resealed(certificate.model_copy(update={"witness": witness}))
+        assert fields(liar) == ["witness.stretches[0].edges"]
+    assert fields(resealed(certificate.model_copy(update={"witness": None})))
+
+
+def test_a_witness_that_proves_less_is_not_the_certificates():
+    """Every step an edge: feasible, and far from the reported mu."""
+    certificate = issued_by("langevin")
+    (stretch,) = certificate.witness.stretches
+    steps = sum(stretch.edges)
+    other = stretch.model_copy(update={"edges": [1] * steps})
+    witness = certificate.witness.model_copy(update={"stretches": [other]})
+    liar = resealed(certificate.model_copy(update={"witness": witness}))
+    assert "claim.mu" in fields(liar) or "witness.stretches[0].edges" in fields(liar)
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_without_python_flint_a_proven_certificate_is_recomputed(strategy, monkeypatch):
+    certificate = issued_by(strategy, proven=True)
+    assert certificate.proof == "proven"
+    monkeypatch.setattr(checker, "find_spec", lambda _: None)
+    assert proof_level(certificate) == "recomputed"
+    assert differences(certificate) == []
+    if certificate.claim.mu:
+        assert fields(with_claim(certificate, mu=certificate.claim.mu * (1 - 1e-6)))
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_a_certificate_issued_without_python_flint_can_be_proven_later(strategy):
+    certificate, proven = issued_by(strategy, proven=False), issued_by(strategy)
+    assert certificate.proof == "recomputed"
+    assert certificate.witness == proven.witness
+    assert proven.claim.mu <= certificate.claim.mu <= proven.claim.mu * (1 + 1e-9)
+    assert proven.claim.epsilon <= certificate.claim.epsilon
+    assert differences(certificate) == []
+    assert proof_level(certificate) == "proven"
+
+
+def test_where_it_is_missing_the_certificate_says_so(without_flint):
+    certificate = issued_by("langevin")
+    assert certificate.proof == "recomputed"
+    assert proof_level(certificate) == "recomputed"
+    assert differences(certificate) == []
+    with pytest.raises(InvalidInput, match="needs python-flint"):
+        issued_by("langevin", proven=True)

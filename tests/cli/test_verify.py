@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from expunge.accounting import checker
 from tests.cli.test_main import EXAMPLE, expunge
 from tests.cli.workspaces import made, printed, refused, tables
 from tests.workspace.tables_made import change_ledger
@@ -33,6 +34,24 @@ def test_verify_reads_standard_input_and_prints_the_statement(certificate):
     assert outcome.out.startswith("valid")
     for line in json.loads(certificate.read_text())["claim"]["statement"]:
         assert line in outcome.out
+
+
+def test_verify_says_whether_it_proved_or_recomputed(certificate, monkeypatch):
+    assert expunge("verify", certificate, "--json").document["proof"] == "proven"
+    assert "(proven from its witness)" in expunge("verify", certificate).out
+    monkeypatch.setattr(checker, "find_spec", lambda _: None)
+    assert expunge("verify", certificate, "--json").document["proof"] == "recomputed"
+    assert "(recomputed; expunge[proof] would prove it)" in expunge("verify", certificate).out
+
+
+def test_a_witness_that_proves_another_mu_exits_1_and_is_named(certificate):
+    document = json.loads(certificate.read_text())
+    (stretch,) = document["witness"]["stretches"]
+    stretch["edges"] = [1, *stretch["edges"]]
+    certificate.write_text(json.dumps(document))
+    outcome = expunge("verify", certificate, "--json")
+    assert outcome.status == 1
+    assert outcome.document["first_difference"] == "witness.stretches[0].edges"
 
 
 @pytest.mark.parametrize("json_option", [[], ["--json"]])

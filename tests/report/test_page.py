@@ -47,6 +47,14 @@ def test_the_first_cards_say_who_could_still_learn_what_and_what_retraining_cost
     assert "3 forgotten" in " ".join(screen.split())
 
 
+def test_the_first_cards_say_in_plain_words_what_an_attacker_can_do():
+    found = certificate()
+    sentence = found["claim"]["statement"][-1]
+    assert sentence.startswith("An attacker who is wrong about innocent models 5 %")
+    assert sentence in first_screen(page(document(certificate=found)))
+    assert "shift, proven" in page(document(certificate=found))
+
+
 def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
     uncovered = page(document(certificate=certificate(earlier_releases="not covered")))
     assert "EARLIER RELEASES NOT COVERED" in first_screen(uncovered)

@@ -134,7 +134,7 @@ def test_a_full_disk_leaves_the_request_pending_and_says_so(tmp_path, monkeypatc
 
 
 def test_a_headline_is_rounded_up(tmp_path):
-    from expunge.accounting.issue import round_up_text
+    from expunge.accounting.attack_power import round_up_text
 
     workspace = usual(tmp_path)
     epsilon = forget(workspace, ["00003"])["certificate"]["epsilon"]

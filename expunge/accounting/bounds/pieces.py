@@ -14,12 +14,13 @@ way and the rest the other way; then it improves one group after another.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from expunge.accounting.moduli import Run
 from expunge.accounting.search import least_of_valley
 
-__all__ = ["least_over_pieces"]
+__all__ = ["CLIPPED", "SMOOTH", "Pieces", "least_over_pieces"]
 
 MOST_GROUPS = 64
 MOST_DESCENTS = 5  # starts that are improved
@@ -28,12 +29,21 @@ ENOUGH = 1e-12  # relative gain below which a change is none
 
 Interval = tuple[int, int]  # the steps first <= k < last of a group are clipped
 Choice = tuple[Interval, ...]
+CLIPPED, SMOOTH = 0, 1  # the two lines of a modulus
+
+
+class Pieces(NamedTuple):
+    """A choice of lines: the runs that it leaves, their mu, and (steps, line) in order."""
+
+    mu: float
+    runs: list[Run]
+    lines: list[tuple[int, int]]
 
 
 def least_over_pieces(
     runs: Sequence[Run], mu: Callable[[Sequence[Run]], float], *, most_runs: int
-) -> float:
-    """The least mu that the search finds.
+) -> Pieces:
+    """The choice of the least mu that the search finds.
 
     Args:
         mu: Gives mu of a list of runs, each with its line.
@@ -47,7 +57,10 @@ def least_over_pieces(
             search.descend(start)
     except _SpentError:
         pass
-    return search.least
+    cut = list(search.cut(search.best))
+    same = groupby(cut, key=lambda piece: piece[1])
+    lines = [(sum(run.steps for run, _ in pieces), line) for line, pieces in same]
+    return Pieces(search.least, [run for run, _ in cut], lines)
 
 
 class _SpentError(Exception):
@@ -62,6 +75,7 @@ class _Search:
     mu: Callable[[Sequence[Run]], float]
     left: int
     least: float = math.inf
+    best: Choice = ()
     known: dict[Choice, float] = field(default_factory=dict)
     totals: list[int] = field(init=False)
 
@@ -72,15 +86,17 @@ class _Search:
         """mu of one choice, pulled once; the least is remembered."""
         if choice in self.known:
             return self.known[choice]
-        runs = [
-            run
-            for group, interval in zip(self.groups, choice, strict=True)
-            for run in _cut(group, interval)
-        ]
+        runs = [run for run, _ in self.cut(choice)]
         self.left -= len(runs)
-        self.known[choice] = self.mu(runs)
-        self.least = min(self.least, self.known[choice])
-        return self.known[choice]
+        self.known[choice] = mu = self.mu(runs)
+        if mu < self.least or not self.best:
+            self.least, self.best = mu, choice
+        return mu
+
+    def cut(self, choice: Choice) -> Iterator[tuple[Run, int]]:
+        """The runs of one choice, each with its line."""
+        for group, interval in zip(self.groups, choice, strict=True):
+            yield from _cut(group, interval)
 
     def spend(self, choice: Choice) -> float:
         """mu of one choice, while there are runs left to pull.
@@ -150,12 +166,12 @@ def _group_runs(runs: Sequence[Run]) -> list[list[Run]]:
     return [list(runs[a:b]) for a, b in pairwise(ends)]
 
 
-def _cut(group: Sequence[Run], interval: Interval) -> Iterator[Run]:
-    """The group's runs, each in at most three pieces: smooth, clipped, smooth."""
+def _cut(group: Sequence[Run], interval: Interval) -> Iterator[tuple[Run, int]]:
+    """The group's runs with their lines, each in at most three pieces: smooth, clipped, smooth."""
     start = 0
     for run in group:
         first, last = (min(max(end - start, 0), run.steps) for end in interval)
         start += run.steps
-        smooth = run if run.smooth is None else run.smooth
-        lines = ((smooth, first), (run, last - first), (smooth, run.steps - last))
-        yield from (replace(line, steps=n, smooth=None) for line, n in lines if n)
+        smooth = (run if run.smooth is None else run.smooth, SMOOTH)
+        lines = ((smooth, first), ((run, CLIPPED), last - first), (smooth, run.steps - last))
+        yield from ((replace(r, steps=n, smooth=None), line) for (r, line), n in lines if n)

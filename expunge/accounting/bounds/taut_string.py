@@ -20,11 +20,14 @@ With a projection of diameter D, distances never exceed D; where the cap binds, 
 shifts before it are useless, so mu^2 is the least over the starting points tau at which
 it binds, each started from z = D. Any tau gives a valid bound; those inside the middle of a
 cycle too long to unroll are not tried.
+
+What is pulled is also handed out as a `String`: where it touches is all that a proof needs.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import accumulate
 from typing import NamedTuple
 
 from expunge.accounting.decimals import geometric, round_up, wide_range
@@ -32,11 +35,12 @@ from expunge.accounting.moduli import Part, Run, total_steps
 from expunge.accounting.search import first_where, least_of_valley
 from expunge.errors import Refused
 
-__all__ = ["forward_distance", "pull"]
+__all__ = ["LEAST_MU", "String", "forward_distance", "pull", "pull_string"]
 
 MOST_UNROLLED = 4_000_000
 MOST_CAPPED = 20_000  # runs of a cycle that are unrolled to try every capped start
 LEAST = Decimal("1e-304")  # of mu^2: an underflow of a double is not an exact 0
+LEAST_MU = 1e-152  # its root: a positive mu below is reported as this
 ZERO, UNIT, INFINITE = Decimal(0), Decimal(1), Decimal("Infinity")
 
 
@@ -46,6 +50,7 @@ class PooledSteps(NamedTuple):
     s: Decimal
     v: Decimal
     c: Decimal
+    steps: int
 
     @property
     def energy(self) -> Decimal:
@@ -80,10 +85,29 @@ class Node(NamedTuple):
 
 
 Minorant = Node | None
-ERASER = PooledSteps(ZERO, UNIT, ZERO)
 
 
-@wide_range()
+class String(NamedTuple):
+    """A taut string: its mu, rounded up, and where it touches.
+
+    Args:
+        start: The step after which it starts from the diameter; None: from the beginning.
+        minorant: Its edges; of a climb, every step is one.
+    """
+
+    mu: float
+    start: int | None
+    minorant: Minorant
+
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """(length, number) of its edges in order: so many edges of that many steps each."""
+        node = self.minorant
+        while node is not None:
+            climbs = isinstance(node.item, Climb)
+            yield (1, node.item.steps) if climbs else (node.item.steps, 1)
+            node = node.rest
+
+
 def pull(
     parts: Sequence[Part], *, initial_distance: float = 0.0, diameter: float = math.inf
 ) -> float:
@@ -93,17 +117,36 @@ def pull(
         Refused: an expanding cyclic partition too long to unroll, or steps that grow or
             shrink beyond 10^(+-10^18).
     """
+    return pull_string(parts, initial_distance=initial_distance, diameter=diameter).mu
+
+
+@wide_range()
+def pull_string(
+    parts: Sequence[Part], *, initial_distance: float = 0.0, diameter: float = math.inf
+) -> String:
+    """The taut string of one stretch of steps that starts at most `initial_distance` apart.
+
+    Raises:
+        Refused: as `pull` does.
+    """
     start, widest, capped = Decimal(initial_distance), Decimal(diameter), diameter < math.inf
     pieces = _unroll(parts, capped=capped)
     starts = _distances(pieces, start, widest) if capped else []
-    best = INFINITE
+    ends = list(accumulate(map(_steps_of, pieces))) if capped else []
+    best: tuple[Decimal, int | None, Minorant] = (INFINITE, None, None)
     minorant: Minorant = None
     for i in range(len(pieces) - 1, -1, -1):
         if capped:
-            best = min(best, _least_capped_energy(minorant, pieces[i], starts[i], widest))
+            energy, after = _least_capped_energy(minorant, pieces[i], starts[i], widest)
+            if energy < best[0]:
+                kept = _prepend_piece(minorant, pieces[i], after)
+                best = energy, ends[i] - after, _start_from(kept, widest)
         minorant = _prepend_piece(minorant, pieces[i], _size(pieces[i]))
-    best = min(best, _energy_from(minorant, start))
-    return round_up(max(best, LEAST).sqrt()) if best else 0.0
+    minorant = _start_from(minorant, start)
+    if _energy(minorant) <= best[0]:
+        best = _energy(minorant), None, minorant
+    energy, tau, minorant = best
+    return String(round_up(max(energy, LEAST).sqrt()) if energy else 0.0, tau, minorant)
 
 
 @wide_range()
@@ -111,7 +154,7 @@ def forward_distance(
     parts: Sequence[Part], *, initial_distance: float = 0.0, diameter: float = math.inf
 ) -> float:
     """The largest distance after the last step, rounded up: d <- min(D, c d + s)."""
-    end = Middle(PooledSteps(ZERO, ZERO, UNIT))
+    end = Middle(PooledSteps(ZERO, ZERO, UNIT, 0))
     pieces = [*_unroll(parts, capped=False), end]
     return round_up(_distances(pieces, Decimal(initial_distance), Decimal(diameter))[-1])
 
@@ -130,6 +173,10 @@ Piece = Run | Middle
 
 def _size(piece: Piece) -> int:
     return piece.steps if isinstance(piece, Run) else 1
+
+
+def _steps_of(piece: Piece) -> int:
+    return piece.steps if isinstance(piece, Run) else piece.block.steps
 
 
 def _unroll(parts: Sequence[Part], *, capped: bool) -> list[Piece]:
@@ -169,6 +216,7 @@ def _repeat(epoch: PooledSteps, repeats: int) -> PooledSteps:
         epoch.s * geometric(power, 1 - epoch.c, repeats),
         epoch.v * geometric(power * power, 1 - squared, repeats),
         power,
+        epoch.steps * repeats,
     )
 
 
@@ -177,12 +225,13 @@ def _run_block(run: Run, steps: int) -> PooledSteps:
     c, gap = run.contraction.wide, run.contraction.wide_gap
     s, nu = Decimal(run.shift), Decimal(run.noise_std)
     if steps == 1:
-        return PooledSteps(s, nu * nu, c)
+        return PooledSteps(s, nu * nu, c, 1)
     power = c**steps
     return PooledSteps(
         s * geometric(power, gap, steps) if s else ZERO,
         nu * nu * geometric(power * power, gap * (1 + c), steps) if nu else ZERO,
         power,
+        steps,
     )
 
 
@@ -216,8 +265,9 @@ def _prepend(minorant: Minorant, block: PooledSteps) -> Minorant:
             break
     if minorant is None and not (block.s or block.v):
         # Noiseless steps at the very end under which no distance grows by more than a factor:
-        # one function of both chains. A factor of 0 leaves nothing of what came before.
-        return None if block.c else _push(None, ERASER)
+        # one function of both chains. A factor of 0 leaves nothing of what came before, as noise
+        # that hides everything would.
+        return _push(None, block if block.c else block._replace(v=UNIT))
     return _push(minorant, block)
 
 
@@ -258,7 +308,7 @@ def _push(minorant: Minorant, item: PooledSteps | Climb) -> Node:
 
 def _merge(a: PooledSteps, b: PooledSteps) -> PooledSteps:
     """Pool b, which follows a."""
-    return PooledSteps(a.s * b.c + b.s, a.v * b.c * b.c + b.v, a.c * b.c)
+    return PooledSteps(a.s * b.c + b.s, a.v * b.c * b.c + b.v, a.c * b.c, a.steps + b.steps)
 
 
 def _steeper(a: PooledSteps, b: PooledSteps) -> bool:
@@ -271,32 +321,38 @@ def _steeper(a: PooledSteps, b: PooledSteps) -> bool:
     return bool(a.s) and a.s * b.v > b.s * a.v * b.c
 
 
-def _energy_from(minorant: Minorant, distance: Decimal) -> Decimal:
-    """mu^2 when the first step starts `distance` apart."""
-    if distance > 0:
-        minorant = _prepend(minorant, PooledSteps(distance, ZERO, UNIT))
+def _start_from(minorant: Minorant, distance: Decimal) -> Minorant:
+    """The minorant when its first step starts `distance` apart."""
+    return _prepend(minorant, PooledSteps(distance, ZERO, UNIT, 0)) if distance > 0 else minorant
+
+
+def _energy(minorant: Minorant) -> Decimal:
+    """mu^2."""
     return minorant.energy if minorant else ZERO
 
 
 def _least_capped_energy(
     minorant: Minorant, piece: Piece, start: Decimal, diameter: Decimal
-) -> Decimal:
-    """Least mu^2 over the starting points inside this piece where the cap binds."""
+) -> tuple[Decimal, int]:
+    """Least mu^2 over the starting points inside this piece where the cap binds.
+
+    The second number says how many of its steps follow that point.
+    """
     if isinstance(piece, Middle):
-        return INFINITE
+        return INFINITE, 0
 
     def energy(steps: int) -> Decimal:
         """mu^2 when tau lies `steps` steps before the end of this piece."""
-        return _energy_from(_prepend_piece(minorant, piece, steps), diameter)
+        return _energy(_start_from(_prepend_piece(minorant, piece, steps), diameter))
 
     first = 1  # the first tau at which the cap binds
     if start < diameter:
         first = first_where(lambda n: _forward(piece, start, n) >= diameter, piece.steps)
     if _forward(piece, start, first) < diameter:
-        return INFINITE
-    if _forward(piece, diameter, 1) < diameter:
-        return energy(piece.steps - first)  # a start outside the ball: it binds once
-    return least_of_valley(energy, piece.steps - first)[0]
+        return INFINITE, 0
+    if _forward(piece, diameter, 1) < diameter:  # a start outside the ball: it binds once
+        return energy(piece.steps - first), piece.steps - first
+    return least_of_valley(energy, piece.steps - first)
 
 
 def _distances(pieces: Sequence[Piece], initial: Decimal, diameter: Decimal) -> list[Decimal]:

@@ -98,8 +98,11 @@ def test_a_search_that_may_pull_nothing_still_tries_the_four_plain_choices():
 
     least = least_over_pieces(runs, mu, most_runs=0)
     assert len(tried) == 4
-    assert least == min(pull(chosen) for chosen in tried)
-    assert least_over_pieces(runs, pull, most_runs=10_000) <= least
+    assert least.mu == min(pull(chosen) for chosen in tried)
+    assert least.runs in tried
+    assert pull(least.runs) == least.mu
+    assert sum(steps for steps, _ in least.lines) == sum(run.steps for run in runs)
+    assert least_over_pieces(runs, pull, most_runs=10_000).mu <= least.mu
 
 
 def test_every_choice_keeps_the_steps_in_their_order():
@@ -115,5 +118,5 @@ def test_every_choice_keeps_the_steps_in_their_order():
         assert all(run.smooth is None for run in chosen)
         return float(sum(run.steps for run in chosen if run.contraction.c == 2.0))
 
-    assert least_over_pieces(runs, mu, most_runs=10_000) == 0.0
+    assert least_over_pieces(runs, mu, most_runs=10_000).mu == 0.0
     assert len(pieces._group_runs(runs * 100)) == pieces.MOST_GROUPS
