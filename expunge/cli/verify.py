@@ -2,11 +2,14 @@
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from expunge.cli.output import print_json, read_text
+from expunge.cli.output import MaxDepth, MaxKeys, json_limits, print_json, read_text
+
+if TYPE_CHECKING:
+    from expunge.accounting.json_text import JsonLimits
 
 __all__ = ["verify"]
 
@@ -18,6 +21,8 @@ def verify(
     model: Annotated[
         Path | None, typer.Option(help="A model's file: is it the one that the certificate names?")
     ] = None,
+    max_keys: MaxKeys = None,
+    max_depth: MaxDepth = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a certificate; exit status 1 and the first wrong field if it does not hold."""
@@ -29,7 +34,7 @@ def verify(
             raise InvalidInput("model", "a workspace has its own; give a certificate's file")
         document = check(Path(file))
     else:
-        document = _certificate(read_text(file), model)
+        document = _certificate(read_text(file), model, json_limits(max_keys, max_depth))
     if json:
         print_json(document)
     else:
@@ -38,10 +43,10 @@ def verify(
         raise typer.Exit(1)
 
 
-def _certificate(text: str, model: Path | None) -> dict[str, Any]:
+def _certificate(text: str, model: Path | None, limits: "JsonLimits") -> dict[str, Any]:
     from expunge.accounting.verification import differences, file_differences, read_certificate
 
-    certificate = read_certificate(text)
+    certificate = read_certificate(text, limits)
     faults = differences(certificate)
     if model is not None:
         digest = hashlib.sha256(model.read_bytes()).hexdigest()

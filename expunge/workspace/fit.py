@@ -131,7 +131,7 @@ def _write(
     folder.ledger.create()
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
-        entries.set("encoding", json.dumps(coded.document()))
+        entries.set("encoding", coded.document())
         entries.set("head", model.fitted_.head.document())
         entries.add_records([] if public_records is None else public_records.ids, "public")
         entries.add_records(private_records.ids, "private")

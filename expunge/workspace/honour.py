@@ -71,5 +71,5 @@ def _evaluation(folder: Folder, entries: Entries, options: Options, model: Any) 
     if not path.exists():
         return None
     table = read_table(path)
-    rows = Encoding.of(json.loads(entries.setting("encoding"))).encode(path, table)
+    rows = Encoding.of(entries.setting("encoding")).encode(path, table)
     return json.dumps(evaluation(model.fitted_.head, rows, labels_of(path, table, options)))

@@ -1,6 +1,5 @@
 """`predict`: labels and probabilities for a table, by the current model."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ def predict(
     folder = Folder.opened(workspace)
     with folder.reading() as (entries, _):
         options = Options.of(entries.setting("options"))
-        encoding = Encoding.of(json.loads(entries.setting("encoding")))
+        encoding = Encoding.of(entries.setting("encoding"))
     model, head = folder.steady(lambda entries, model: (model, head_of(folder, entries, model)))
     folder.ledger.close()
     progress("reading")

@@ -48,7 +48,7 @@ def own(workspace, columns):
     """The estimator's own probabilities, on rows that were encoded by the stored rules."""
     (secret,) = (workspace / "secret").iterdir()
     rules = dict(ledger_rows(workspace)["settings"])["encoding"]
-    rows = Encoding.of(json.loads(rules)).encode(workspace, pa.table(columns))
+    rows = Encoding.of(rules).encode(workspace, pa.table(columns))
     return load(secret).predict_proba(rows)
 
 

@@ -174,7 +174,8 @@ class Certified(BaseEstimator):
             ValueError: the folder holds something else, a later request or another fit's, or the
                 model has a loss of the user's.
         """
-        parameters = self.get_params(deep=False)
+        given = self.get_params(deep=False)
+        parameters = {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items()}
         parameters.pop("loss", None)
         parameters["strategy"] = describe(parameters["strategy"], "strategy")
         if parameters.get("classes") is not None:
