@@ -18,8 +18,8 @@ from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.bounds.foreign import NAME
 from expunge.accounting.canonical import canonical, sha256
 from expunge.accounting.document import AccountRequest, PhaseDocument, validate
-from expunge.accounting.json_text import parse_json
 from expunge.accounting.history import History
+from expunge.accounting.json_text import parse_json
 from expunge.accounting.reservations import Reservation
 from expunge.accounting.stated import FrozenRecord, Stated
 from expunge.errors import InvalidInput

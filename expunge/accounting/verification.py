@@ -12,8 +12,8 @@ from expunge.accounting.canonical import Difference, altered_fields, leaves
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.certificate_v1 import CertificateV1
 from expunge.accounting.document import validate
-from expunge.accounting.json_text import USUAL, JsonLimits, parse_json
 from expunge.accounting.issue import recompute
+from expunge.accounting.json_text import USUAL, JsonLimits, parse_json
 from expunge.errors import InvalidInput, MissingPackage, Refused
 
 __all__ = ["AnyCertificate", "Difference", "differences", "file_differences", "read_certificate"]

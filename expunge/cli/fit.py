@@ -64,6 +64,12 @@ def fit(
             help="Requests may depend on released models: count every model, or refuse.",
         ),
     ] = False,
+    publish_names: Annotated[
+        bool,
+        typer.Option(
+            "--publish-names", help="Certificates state the names of requests, which you give them."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Learn from private and public records, and make a workspace."""
@@ -85,6 +91,7 @@ def fit(
         target_norm=target_norm,
         released=not unreleased,
         adaptive_requests=adaptive_requests,
+        publish_names=publish_names,
     )
     notices: list[str] = []
     with stages("fit") as progress:

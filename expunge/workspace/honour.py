@@ -32,17 +32,18 @@ def honour(
         Refused, InvalidInput, OSError: nothing has changed.
     """
     before, token = current_model(entries), secrets.token_hex(4)
+    options = Options.of(entries.setting("options"))
     progress(f"{request.name}: loading")
     model = loaded(folder, before)
     progress(f"{request.name}: forgetting {len(request.records):,} records")
     try:
-        certificate = model.forget(list(request.records), request=request.name)
+        name = request.name if options.publish_names else None
+        certificate = model.forget(list(request.records), request=name)
     except (NoCertificate, ValueError) as error:
         raise Refused(str(error)) from error
     progress(f"{request.name}: writing")
     records = f"private-{token}.parquet"
     table = read_table(folder.records_file(before.records))
-    options = Options.of(entries.setting("options"))
     gone = compute.is_in(
         table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
     )

@@ -22,6 +22,8 @@ class Options:
         drop: Columns to leave out.
         task: Labels are classes, or numbers.
         target_norm: Y of a regression; None takes the largest of the public records.
+        publish_names: Certificates state the name of their request, which is otherwise for the
+            ledger alone.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -40,6 +42,7 @@ class Options:
     target_norm: float | None = None
     released: bool = True
     adaptive_requests: bool = False
+    publish_names: bool = False
 
     @classmethod
     def of(cls, document: str) -> "Options":

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
+from expunge.accounting.chain import chain_differences, joint_document
 from expunge.accounting.verification import Difference, differences, file_differences
 from expunge.errors import InvalidInput, MissingPackage
 from expunge.ledger import Entries, Model
@@ -29,7 +30,9 @@ def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     documents, current = entries.certificates(), entries.certificate_of(model)
     for number, document in documents.items():
         faults += _certificate_differences(folder.certificate_file(number), document)
-    claim = None
+    claim, known = None, _read_all(documents)
+    if known is not None:
+        faults += chain_differences(known)
     if current is not None:
         try:
             certificate = parse_certificate(current)
@@ -43,9 +46,18 @@ def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         "first_difference": faults[0].field if faults else None,
         "differences": [difference._asdict() for difference in faults],
         "claim": claim,
+        "together": None if known is None else joint_document(known),
         "certificates": len(documents),
         "pending": len(entries.requests("pending")),
     }
+
+
+def _read_all(documents: dict[int, str]) -> list[Certificate] | None:
+    """The certificates of the ledger in their order; None if one cannot be read."""
+    try:
+        return [parse_certificate(document) for _, document in sorted(documents.items())]
+    except InvalidInput:
+        return None
 
 
 def _file_difference(path: Path, sha256: str) -> list[Difference]:
@@ -77,10 +89,19 @@ def _ledger_differences(
     certificate: Certificate, model: Model, entries: Entries
 ) -> list[Difference]:
     faults = [*differences(certificate), *file_differences(certificate, model.sha256)]
-    gone, honoured = entries.counts()["forgotten"], entries.requests("honoured")
+    gone, names = entries.counts()["forgotten"], _honoured_names(entries)
     if certificate.forgotten != gone:
         problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
         faults.append(Difference("forgotten", problem))
-    if sorted(certificate.requests) != sorted(request.name for request in honoured):
+    if certificate.sequence != len(names):
+        problem = f"is {certificate.sequence}, but the ledger calls {len(names)} requests honoured"
+        faults.append(Difference("sequence", problem))
+    if certificate.requests and certificate.requests != names[-len(certificate.requests) :]:
         faults.append(Difference("requests", "are not those that the ledger calls honoured"))
     return faults
+
+
+def _honoured_names(entries: Entries) -> list[str]:
+    """The names of the requests that were honoured, in that order."""
+    names = {request.number: request.name for request in entries.requests("honoured")}
+    return [names[model.request] for model in entries.models() if model.request in names]

@@ -55,6 +55,6 @@ def test_keys_are_counted_in_all_objects_together():
 @pytest.mark.parametrize("text", ['"' * 300_000, '"\\' * 150_000, "[" + '"\\"' * 100_000])
 def test_texts_that_never_end_take_no_longer_than_others(text):
     with pytest.raises(
-        InvalidInput, match="not valid JSON|too deeply"
+        InvalidInput, match=r"not valid JSON|too deeply"
     ):  # a quadratic scan would hang here
         parse_json(text + "[" * 65, JsonLimits(depth=64))

@@ -17,6 +17,7 @@ from tests.cli.test_main import EXAMPLE, expunge
 from tests.cli.workspaces import made
 from tests.workspace.tables_made import everything_in, usual
 
+COLUMNS = ["--id", "id", "--label", "label"]
 # Verbs that read a file which somebody names, with the place of that file.
 VERBS = {
     "account": ["account", "FILE"],
@@ -25,9 +26,11 @@ VERBS = {
     "forget ids": ["forget", "WORKSPACE", "--ids", "FILE"],
     "sample ids": ["sample", "WORKSPACE", "--ids", "FILE", "--output", "OUT.safetensors"],
     "predict": ["predict", "WORKSPACE", "FILE", "--output", "OUT.csv"],
-    "fit private": ["fit", "OUT", "--private", "FILE", "--public", "PUBLIC", *"--id id --label label".split()],
-    "fit public": ["fit", "OUT", "--private", "PRIVATE", "--public", "FILE", *"--id id --label label".split()],
-    "fit encoding": ["fit", "OUT", "--private", "PRIVATE", "--public", "PUBLIC", "--encoding", "FILE", *"--id id --label label".split()],
+    "fit private": ["fit", "OUT", "--private", "FILE", "--public", "PUBLIC", *COLUMNS],
+    "fit public": ["fit", "OUT", "--private", "PRIVATE", "--public", "FILE", *COLUMNS],
+    "fit encoding": [
+        "fit", "OUT", "--private", "PRIVATE", "--public", "PUBLIC", "--encoding", "FILE", *COLUMNS
+    ],
 }  # fmt: skip
 READERS = (["status"], ["verify"], ["predict", "PUBLIC", "--output", "OUT.csv"])
 

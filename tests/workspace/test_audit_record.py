@@ -47,14 +47,15 @@ def test_no_audit_and_an_audit_of_another_model_are_none(tmp_path):
 
 
 def test_any_value_anywhere_is_read_or_refused(tmp_path):
-    file = tmp_path / "audit.json"
+    file, complaints = tmp_path / "audit.json", []
     for path, value in itertools.product(places(AUDIT), VALUES):
         file.write_text(json.dumps(changed(AUDIT, path, value)))
         try:
             read_audit(file, 2)
-        except InvalidInput as refused:
-            assert str(file) in str(refused)
-            assert "run expunge audit again" in str(refused)
+        except InvalidInput as error:
+            complaints.append(str(error))
+    assert len(complaints) > 100
+    assert all(str(file) in line and "run expunge audit again" in line for line in complaints)
 
 
 @pytest.mark.slow

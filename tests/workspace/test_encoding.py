@@ -1,6 +1,5 @@
 """Columns as numbers: the stated rule for every kind, missing and unseen values."""
 
-import json
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Predictions: the estimator's own, for tables of every kind and order."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -130,7 +130,7 @@ class Certified(BaseEstimator):
         """Delete these records from the model; one id or several.
 
         Args:
-            request: What the operator calls this request; the certificate names it.
+            request: A name of this request to publish: its certificate states it.
 
         Raises:
             ValueError: an id that is unknown, public, repeated or already forgotten, named.

@@ -74,11 +74,11 @@ LOSS = {"kind": "Logistic", "l2": 0.1, "row_norm": 1.0}
 )
 def test_a_document_whose_parts_do_not_belong_together_is_refused(change, outputs):
     document = json.dumps({"loss": LOSS, "labels": LABELS} | change)
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         LinearHead.of(torch.zeros(outputs, 2), document)
 
 
 @pytest.mark.parametrize("document", ["", "[]", "null", "[" * 10_000])
 def test_what_is_no_document_is_refused(document):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         LinearHead.of(torch.zeros(1, 2), document)
