@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from expunge.cli.output import print_json
+from expunge.cli.output import MaxInflated, MaxWidth, print_json, table_limits
 from expunge.cli.stages import stages
 from expunge.cli.status import show
 from expunge.unlearning.strategy import strategy_names
@@ -64,6 +64,8 @@ def fit(
             help="Requests may depend on released models: count every model, or refuse.",
         ),
     ] = False,
+    max_width: MaxWidth = None,
+    max_inflated: MaxInflated = None,
     publish_names: Annotated[
         bool,
         typer.Option(
@@ -101,6 +103,7 @@ def fit(
             public,
             options,
             encoding=encoding,
+            limits=table_limits(max_width, max_inflated),
             progress=progress,
             notice=notices.append,
         )

@@ -11,21 +11,31 @@ import typer
 
 if TYPE_CHECKING:
     from expunge.accounting.json_text import JsonLimits
+    from expunge.workspace.table_limits import TableLimits
 
 __all__ = [
     "MESSAGE_LENGTH",
     "MaxDepth",
+    "MaxInflated",
     "MaxKeys",
+    "MaxWidth",
     "json_limits",
     "number",
     "one_line",
     "print_json",
     "print_whatever_comes",
     "read_text",
+    "table_limits",
 ]
 
 MESSAGE_LENGTH: ContextVar[int] = ContextVar("message_length", default=500)
 MaxKeys = Annotated[int | None, typer.Option(min=1, help="Most keys of the JSON that is read.")]
+MaxWidth = Annotated[
+    int | None, typer.Option(min=1, help="Most columns after encoding, one for each category.")
+]
+MaxInflated = Annotated[
+    int | None, typer.Option(min=1, help="Most bytes of a gzipped or Parquet table once read.")
+]
 MaxDepth = Annotated[int | None, typer.Option(min=1, max=200, help="Deepest nesting of that JSON.")]
 
 
@@ -52,6 +62,13 @@ def json_limits(keys: int | None, depth: int | None) -> "JsonLimits":
     from expunge.accounting.json_text import USUAL, JsonLimits
 
     return JsonLimits(keys or USUAL.keys, depth or USUAL.depth)
+
+
+def table_limits(width: int | None, inflated: int | None) -> "TableLimits":
+    """The usual limits on tables, but for those that were given."""
+    from expunge.workspace.table_limits import USUAL, TableLimits
+
+    return TableLimits(width or USUAL.width, inflated or USUAL.inflated)
 
 
 def number(value: float | int | None) -> str:

@@ -78,8 +78,13 @@ class Encoding:
     rules: Mapping[str, Number | Category] = field(default_factory=dict)
 
     @property
+    def widths(self) -> dict[str, int]:
+        """How many numbers each column becomes."""
+        return {name: rule.width for name, rule in self.rules.items()}
+
+    @property
     def width(self) -> int:
-        return sum(rule.width for rule in self.rules.values())
+        return sum(self.widths.values())
 
     @property
     def categories(self) -> list[str]:
@@ -173,7 +178,10 @@ def declared(path: Path) -> dict[str, Number | Category]:
 
 
 def fitted(
-    path: Path, table: pa.Table, columns: Sequence[str], known: Mapping[str, Number | Category]
+    path: Path,
+    table: pa.Table,
+    columns: Sequence[str],
+    known: Mapping[str, Number | Category],
 ) -> Encoding:
     """Fit rules on public records, for columns that the user did not declare.
 

@@ -183,6 +183,9 @@ NONSENSE = {
     "target_norm": NO_NUMBERS,
     "unreleased": (),  # a switch
     "adaptive_requests": (),  # a switch
+    "publish_names": (),  # a switch
+    "max_width": ("0", "-1", "1.5", "x"),
+    "max_inflated": ("0", "-1", "1.5", "x"),
     "json": (),  # a switch
 }
 
