@@ -14,7 +14,7 @@ from expunge.errors import InvalidInput
 
 __all__ = ["CheckedLoss"]
 
-# What `torch.func` says of an operation without a rule; whoever calls it by records goes on without.
+# What `torch.func` says of an operation without a rule; its callers then go record by record.
 VMAP = ("vmap", "Batching rule")
 
 
@@ -42,4 +42,4 @@ class CheckedLoss:
         if not isinstance(value, Tensor) or value.numel() != 1 or not value.is_floating_point():
             kind = f"{tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
             raise InvalidInput("loss", f"must return one number, the records' mean; not {kind}")
-        return value
+        return value.reshape(())

@@ -18,8 +18,8 @@ FAULTS = {
     "label out of range": (functional.cross_entropy, LABELS + 1),
     "negative label": (functional.cross_entropy, LABELS - 1),
     "float targets": (functional.cross_entropy, LABELS.float()),
-    "returns nothing": (lambda outputs, targets: None, LABELS),
-    "returns a number": (lambda outputs, targets: 1.0, LABELS),
+    "returns nothing": (lambda *_: None, LABELS),
+    "returns a number": (lambda *_: 1.0, LABELS),
     "one for each record": (
         lambda outputs, targets: functional.cross_entropy(outputs, targets, reduction="none"),
         LABELS,
@@ -32,8 +32,15 @@ STRATEGIES = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("strategy", "fault"),
+    [
+        (strategy, fault)
+        for strategy in STRATEGIES
+        for fault in FAULTS
+        if (strategy, fault) != ("langevin", "one for each record")  # it takes one at a time
+    ],
+)
 def test_every_fault_is_one_line_whatever_trains(strategy, fault):
     loss, targets = FAULTS[fault]
     unlearner = TorchUnlearner(
