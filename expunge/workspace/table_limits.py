@@ -72,10 +72,14 @@ def read_parquet(path: Path, content: bytes, limits: TableLimits) -> pa.Table:
     """The table of a Parquet file, read in batches so that its size is seen while it grows.
 
     Raises:
-        InvalidInput: it is too large.
+        InvalidInput: it is too large, or repeats a column.
         ArrowException, OSError: it is not Parquet, or damaged.
     """
     file = parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False)
+    names = file.schema_arrow.names
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(str(path), f"column {name!r} is there twice")
     return pa.Table.from_batches(_batches(path, file, limits), file.schema_arrow)
 
 

@@ -24,7 +24,7 @@ def bomb(path):
         parquet.write_table(pa.table({"id": ["x" * 2000] * 1000}), buffer)
         content = buffer.getvalue()
     else:
-        content = b"id\n" + b"x" * (2 << 20)
+        content = b"id\n" + (b"x" * 127 + b"\n") * (1 << 14)
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
 

@@ -39,6 +39,7 @@ def test_a_fitted_workspace_is_valid_and_claims_nothing(workspace):
         "first_difference": None,
         "differences": [],
         "claim": None,
+        "together": None,
         "certificates": 0,
         "pending": 0,
     }
