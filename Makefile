@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test slow lint docs smoke schema bench clean
+.PHONY: setup demo test slow lint docs smoke schema sbom bench clean
 
 setup: .venv/installed
 
@@ -37,8 +37,15 @@ smoke: setup  ## every experiment at its smallest scale
 schema: setup  ## after a change to the certificate
 	$(BIN)/python -c 'from expunge.accounting.certificate import json_schema; print(json_schema(), end="")' > expunge/accounting/certificate.schema.json
 
+sbom: setup  ## sbom.json, the bill of materials (CycloneDX), and known vulnerabilities; needs a network
+	$(PYTHON) -m venv build/security
+	build/security/bin/python -m pip install --quiet cyclonedx-bom pip-audit
+	build/security/bin/cyclonedx-py environment --output-format JSON --output-file sbom.json $(BIN)/python
+	$(BIN)/python -m pip freeze --exclude-editable > build/security/installed.txt
+	build/security/bin/pip-audit --disable-pip --no-deps --requirement build/security/installed.txt
+
 bench: setup
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv build dist docs/_build demo
+	rm -rf .venv build dist docs/_build demo sbom.json

@@ -9,7 +9,7 @@ against malice. `canonical()` is what is hashed (RFC 8785), `readable()` what pe
 import html
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -17,8 +17,9 @@ from expunge.accounting.assumptions import Assumptions, Mark, Regime
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.bounds.foreign import NAME
 from expunge.accounting.canonical import canonical, sha256
-from expunge.accounting.document import AccountRequest, PhaseDocument, parse_json, validate
+from expunge.accounting.document import AccountRequest, PhaseDocument, validate
 from expunge.accounting.history import History
+from expunge.accounting.json_text import parse_json
 from expunge.accounting.proofs import ProofLevel
 from expunge.accounting.reservations import Reservation
 from expunge.accounting.stated import FrozenRecord, Stated
@@ -28,6 +29,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Certificate",
     "Claim",
+    "Constant",
     "ConstantRecord",
     "HistoryRecord",
     "json_schema",
@@ -37,6 +39,11 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "2"
+
+
+CLOSED = Field(json_schema_extra={"additionalProperties": False})
+Constant = Annotated[str, Field(pattern=f"^({'|'.join(Assumptions.constants())})$")]
+Order = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$")]
 
 
 class Claim(FrozenRecord):
@@ -49,7 +56,7 @@ class Claim(FrozenRecord):
         description="The theorem; package:name where it is another package's.",
     )
     mu: float | None = Field(default=None, ge=0)
-    renyi: dict[str, float] | None = None
+    renyi: Annotated[dict[Order, float], CLOSED] | None = None
     vacuous: bool
     statement: list[str] = Field(description="The claim in plain language; reservations first.")
 
@@ -81,7 +88,7 @@ class Certificate(Stated):
     reservations: list[Reservation] = Field(description="What limits the claim.")
     observer: Literal["final", "all"]
     regime: Regime
-    assumptions: dict[str, ConstantRecord]
+    assumptions: Annotated[dict[Constant, ConstantRecord], CLOSED]
     history: HistoryRecord
     scope: list[str]
     not_claimed: list[str]

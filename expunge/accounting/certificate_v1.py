@@ -14,6 +14,7 @@ from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Regime
 from expunge.accounting.certificate import (
     Claim,
+    Constant,
     ConstantRecord,
     HistoryRecord,
     orders_of,
@@ -37,7 +38,7 @@ class CertificateV1(BaseModel):
     earlier_releases: Literal["none known", "covered", "not covered"]
     comparator: str
     regime: Regime
-    assumptions: dict[str, ConstantRecord]
+    assumptions: dict[Constant, ConstantRecord]
     history: HistoryRecord
     forgotten: int = Field(ge=0)
     scope: list[str]

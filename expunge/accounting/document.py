@@ -4,7 +4,6 @@ Pydantic checks structure and types; the records check whether the numbers make 
 Every error is one line that names the field.
 """
 
-import json
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -19,9 +18,10 @@ from pydantic import (
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.history import History, Phase, Poisson
+from expunge.accounting.json_text import USUAL, JsonLimits, parse_json
 from expunge.errors import InvalidInput
 
-__all__ = ["AccountRequest", "parse_account", "parse_json"]
+__all__ = ["AccountRequest", "parse_account", "validate"]
 
 
 PROBLEMS = {
@@ -32,6 +32,9 @@ PROBLEMS = {
     "list_type": "must be a list",
     "tuple_type": "must be a list",
 }
+
+
+KEY = "[key]"  # how pydantic marks that a key is wrong, not its value
 
 
 def _number(value: object) -> object:
@@ -170,41 +173,13 @@ class AccountRequest(_Strict):
         return assumptions, History(tuple(phases), self.normaliser, self.normaliser_count)
 
 
-def parse_json(text: str) -> object:
-    """Read a JSON text in which every key is given once.
-
-    Raises:
-        InvalidInput: not JSON, or a key given twice.
-    """
-
-    def refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        values: dict[str, object] = {}
-        for key, value in pairs:
-            if key in values:
-                raise InvalidInput(key, "given twice")
-            values[key] = value
-        return values
-
-    try:
-        return json.loads(text, object_pairs_hook=refuse_repeats)
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise InvalidInput("input", f"not valid JSON: {error.msg} ({where})") from error
-    except InvalidInput:
-        raise
-    except RecursionError as error:
-        raise InvalidInput("input", "nested too deeply") from error
-    except ValueError as error:  # Python's limit on the digits of an integer
-        raise InvalidInput("input", "a number has too many digits") from error
-
-
-def parse_account(text: str) -> AccountRequest:
+def parse_account(text: str, limits: JsonLimits = USUAL) -> AccountRequest:
     """Read the document that `expunge account` is given.
 
     Raises:
         InvalidInput: one line naming the first wrong field.
     """
-    return validate(AccountRequest, parse_json(text))
+    return validate(AccountRequest, parse_json(text, limits))
 
 
 def validate(model: type[Model], document: object) -> Model:
@@ -221,7 +196,10 @@ def validate(model: type[Model], document: object) -> Model:
         # A misspelt key explains the missing one, so it is named first.
         error = min(errors.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
         problem = PROBLEMS.get(error["type"], error["msg"].removeprefix("Value error, "))
-        raise InvalidInput(_path(error["loc"]), problem[:1].lower() + problem[1:]) from errors
+        place = error["loc"]
+        if place[-1:] == (KEY,):
+            place, problem = place[:-1], "unknown key"
+        raise InvalidInput(_path(place), problem[:1].lower() + problem[1:]) from errors
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -17,7 +17,15 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.errors import InvalidInput
 
-__all__ = ["KINDS", "Kind", "check_capacity", "check_retained", "descent_of", "forgotten_in"]
+__all__ = [
+    "KINDS",
+    "RELEASE",
+    "Kind",
+    "check_capacity",
+    "check_retained",
+    "descent_of",
+    "forgotten_in",
+]
 
 
 @dataclass(frozen=True)

@@ -112,13 +112,14 @@ def langevin_price(
     epsilon: float | None,
     met: bool,
 ) -> Price:
-    """The price of further noisy steps.
+    """The price of further noisy steps; at least one is taken, on the records that are left.
 
     Args:
         sigma, unlearn_steps, epsilon: What was planned.
         met: Whether the plan meets the target.
     """
     noise = None
+    unlearn_steps = None if unlearn_steps is None else max(1, unlearn_steps)
     if sigma is not None:
         noise = _remaining_noise(setting, setting.history(sigma, unlearn_steps or 0))
     can = met and unlearn_steps is not None

@@ -108,7 +108,8 @@ class Stated(FrozenRecord):
         default=[], description="What the issuer says that the history cannot."
     )
     requests: list[str] = Field(
-        default=[], description="Names of the requests that this model honours."
+        default=[],
+        description="Names of requests that the issuer publishes; others are known by `sequence`.",
     )
     model_sha256: str | None = Field(
         default=None, pattern=SHA256, description="SHA-256 of the file of a model with noise."

@@ -13,8 +13,9 @@ from expunge.accounting import checker
 from expunge.accounting.canonical import Difference, altered_fields, leaves
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.certificate_v1 import CertificateV1
-from expunge.accounting.document import parse_json, validate
+from expunge.accounting.document import validate
 from expunge.accounting.issue import recompute
+from expunge.accounting.json_text import USUAL, JsonLimits, parse_json
 from expunge.accounting.proofs import ProofLevel
 from expunge.errors import InvalidInput, MissingPackage, Refused
 
@@ -32,13 +33,13 @@ LAST_DIGITS = 1e-12  # relative difference that another machine's arithmetic may
 ALLOWANCE = 1e-9  # what the accountant's allowance for rounding changed since schema 1, or covers
 
 
-def read_certificate(text: str) -> AnyCertificate:
+def read_certificate(text: str, limits: JsonLimits = USUAL) -> AnyCertificate:
     """Read a certificate of any schema version.
 
     Raises:
         InvalidInput: the text is not a certificate.
     """
-    document = parse_json(text)
+    document = parse_json(text, limits)
     old = isinstance(document, dict) and document.get("schema_version") == "1"
     return validate(CertificateV1 if old else Certificate, document)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expunge.cli.output import number, print_json, read_text
+from expunge.cli.output import MaxDepth, MaxKeys, json_limits, number, print_json, read_text
 from expunge.core.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -22,13 +22,15 @@ def account(
     bound: Annotated[
         str | None, typer.Option(help="A bound of another package, to be taken as the best.")
     ] = None,
+    max_keys: MaxKeys = None,
+    max_depth: MaxDepth = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compute every bound for a history: what a model's past certifies."""
     from expunge.accounting import account as judge
     from expunge.accounting.document import parse_account
 
-    request = parse_account(read_text(file))
+    request = parse_account(read_text(file), json_limits(max_keys, max_depth))
     assumptions, history = request.records()
     judged = judge(assumptions, history, delta=request.delta, orders=request.orders, bound=bound)
     if certificate is not None:

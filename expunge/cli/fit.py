@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from expunge.cli.output import print_json
+from expunge.cli.output import MaxInflated, MaxWidth, print_json, table_limits
 from expunge.cli.stages import stages
 from expunge.cli.status import show
 from expunge.unlearning.strategy import strategy_names
@@ -64,6 +64,14 @@ def fit(
             help="Requests may depend on released models: count every model, or refuse.",
         ),
     ] = False,
+    max_width: MaxWidth = None,
+    max_inflated: MaxInflated = None,
+    publish_names: Annotated[
+        bool,
+        typer.Option(
+            "--publish-names", help="Certificates state the names of requests, which you give them."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Learn from private and public records, and make a workspace."""
@@ -85,6 +93,7 @@ def fit(
         target_norm=target_norm,
         released=not unreleased,
         adaptive_requests=adaptive_requests,
+        publish_names=publish_names,
     )
     notices: list[str] = []
     with stages("fit") as progress:
@@ -94,6 +103,7 @@ def fit(
             public,
             options,
             encoding=encoding,
+            limits=table_limits(max_width, max_inflated),
             progress=progress,
             notice=notices.append,
         )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from expunge.cli.output import print_json, read_text
+from expunge.cli.output import one_line, print_json, read_text
 from expunge.cli.stages import stages
 from expunge.cli.status import show
 
@@ -37,6 +37,6 @@ def forget(
             document = honour(workspace, wanted, name=name, progress=progress)
     except Pending as error:  # recorded, so not the same as bad input
         print_json(error.document) if json else show(error.document)
-        print(f"expunge: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"expunge: {one_line(str(error))}", file=sys.stderr)
         raise typer.Exit(1) from error
     print_json(document) if json else show(document)

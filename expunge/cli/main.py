@@ -7,7 +7,7 @@ never loads torch. Bad input exits 2 with one line on stderr and nothing on stdo
 import contextlib
 import os
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -24,6 +24,7 @@ from expunge.cli import (
     status,
     verify,
 )
+from expunge.cli.output import MESSAGE_LENGTH, one_line, print_whatever_comes
 
 __all__ = ["app", "run", "start"]
 
@@ -49,8 +50,14 @@ app.command("audit")(audit.audit)
 
 
 @app.callback()
-def main(context: typer.Context) -> None:
+def main(
+    context: typer.Context,
+    message_length: Annotated[
+        int, typer.Option(min=40, help="Most characters of a complaint; longer ones are cut.")
+    ] = 500,
+) -> None:
     """Certified machine unlearning: delete records from a model, with a number you can defend."""
+    MESSAGE_LENGTH.set(message_length)
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -74,6 +81,7 @@ def start() -> NoReturn:
 
 def run() -> NoReturn:
     """Run the command; a complaint about input is one line and exit status 2."""
+    print_whatever_comes()
     try:
         status = app(standalone_mode=False)
     except Exception as error:
@@ -93,14 +101,14 @@ def _complain(error: Exception) -> int:
     elif isinstance(error, typer.Abort):
         message = "aborted"
     elif isinstance(error, InvalidInput | Refused | OSError):
-        message = _one_line(error)
+        message = _what_is_wrong(error)
     else:
         raise error
-    print(f"expunge: {message}", file=sys.stderr)
+    print(f"expunge: {one_line(message)}", file=sys.stderr)
     return 2
 
 
-def _one_line(error: Exception) -> str:
+def _what_is_wrong(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+    return str(error)

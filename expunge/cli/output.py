@@ -1,10 +1,49 @@
-"""One JSON document on stdout, or tables for people."""
+"""One JSON document on stdout, or tables for people; one line of bounded length for complaints."""
 
+import io
 import json
 import sys
+from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-__all__ = ["number", "print_json", "read_text"]
+import typer
+
+if TYPE_CHECKING:
+    from expunge.accounting.json_text import JsonLimits
+    from expunge.workspace.table_limits import TableLimits
+
+__all__ = [
+    "MESSAGE_LENGTH",
+    "MaxDepth",
+    "MaxInflated",
+    "MaxKeys",
+    "MaxWidth",
+    "json_limits",
+    "number",
+    "one_line",
+    "print_json",
+    "print_whatever_comes",
+    "read_text",
+    "table_limits",
+]
+
+MESSAGE_LENGTH: ContextVar[int] = ContextVar("message_length", default=500)
+MaxKeys = Annotated[int | None, typer.Option(min=1, help="Most keys of the JSON that is read.")]
+MaxWidth = Annotated[
+    int | None, typer.Option(min=1, help="Most columns after encoding, one for each category.")
+]
+MaxInflated = Annotated[
+    int | None, typer.Option(min=1, help="Most bytes of a gzipped or Parquet table once read.")
+]
+MaxDepth = Annotated[int | None, typer.Option(min=1, max=200, help="Deepest nesting of that JSON.")]
+
+
+def print_whatever_comes() -> None:
+    """Let stdout and stderr write a character that they cannot encode as its escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(document: object) -> None:
@@ -13,7 +52,23 @@ def print_json(document: object) -> None:
     Raises:
         ValueError: a NaN or an infinity got this far.
     """
-    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=not unicode)
+    sys.stdout.write(f"{text}\n")
+
+
+def json_limits(keys: int | None, depth: int | None) -> "JsonLimits":
+    """The usual limits on JSON, but for those that were given."""
+    from expunge.accounting.json_text import USUAL, JsonLimits
+
+    return JsonLimits(keys or USUAL.keys, depth or USUAL.depth)
+
+
+def table_limits(width: int | None, inflated: int | None) -> "TableLimits":
+    """The usual limits on tables, but for those that were given."""
+    from expunge.workspace.table_limits import USUAL, TableLimits
+
+    return TableLimits(width or USUAL.width, inflated or USUAL.inflated)
 
 
 def number(value: float | int | None) -> str:
@@ -23,8 +78,23 @@ def number(value: float | int | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.5g}"
 
 
+def one_line(text: str) -> str:
+    """A complaint on one line; what is too long, say an id, is cut in the middle.
+
+    >>> token = MESSAGE_LENGTH.set(20)
+    >>> one_line("ids: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' is unknown")
+    "ids: 'aa ... unknown"
+    >>> MESSAGE_LENGTH.reset(token)
+    """
+    line, most = " ".join(text.split()), MESSAGE_LENGTH.get()
+    if len(line) <= most:
+        return line
+    half = (most - 3) // 2
+    return f"{line[:half].rstrip()} ... {line[-half:].lstrip()}"
+
+
 def read_text(path: str) -> str:
-    """The file's text; `-` is standard input.
+    """The file's text, which is UTF-8 whatever the terminal's is; `-` is standard input.
 
     Raises:
         InvalidInput: not UTF-8.
@@ -32,6 +102,9 @@ def read_text(path: str) -> str:
     from expunge.errors import InvalidInput
 
     try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        if path != "-":
+            return Path(path).read_text(encoding="utf-8")
+        content = getattr(sys.stdin, "buffer", sys.stdin).read()
+        return content if isinstance(content, str) else content.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(path, "not UTF-8 text") from error

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from expunge.cli.output import print_json
+from expunge.cli.output import MaxInflated, print_json, table_limits
 from expunge.cli.stages import stages
 
 __all__ = ["predict"]
@@ -15,13 +15,16 @@ def predict(
     workspace: Annotated[Path, typer.Argument()],
     file: Annotated[Path, typer.Argument(help="CSV or Parquet.")],
     output: Annotated[Path, typer.Option(help="CSV or Parquet to write.")],
+    max_inflated: MaxInflated = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Predict for a table: ids, prediction, one probability column a class."""
     from expunge.workspace.predict import predict as write
 
     with stages("predict") as progress:
-        document = write(workspace, file, output, progress=progress)
+        document = write(
+            workspace, file, output, limits=table_limits(None, max_inflated), progress=progress
+        )
     if json:
         print_json(document)
     else:

@@ -17,6 +17,7 @@ import torch
 __all__ = [
     "Rule",
     "array",
+    "as_float",
     "check_fields",
     "check_values",
     "choice",
@@ -63,6 +64,11 @@ def number(name: str, value: Any) -> float | int:
     if plain and not SMALLEST <= abs(plain) <= LARGEST:
         raise ValueError(f"{name}: {_describe(plain)} must be within {SMALLEST:g} to {LARGEST:g}")
     return plain
+
+
+def as_float(rule: Rule) -> Rule:
+    """A rule that returns what the other rule returns, as a float: torch has no large integers."""
+    return lambda name, value: float(rule(name, value))
 
 
 def positive(name: str, value: Any) -> float | int:

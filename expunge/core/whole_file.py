@@ -1,34 +1,51 @@
 """Files that appear whole or not at all, and stay after a power cut."""
 
 import errno
+import glob
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["check_writable", "share", "sync", "write_whole"]
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None
+
+__all__ = ["check_writable", "remove_unfinished", "share", "sync", "write_whole"]
+
+UNFINISHED = ".unfinished"  # ends the names of files that are still being written
 
 
 def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write beside the target, then rename: an interrupted run leaves no half file.
 
+    What killed runs left beside the target is removed first, except beside private files: whoever
+    owns their folder knows what lies there.
+
     Args:
         private: Only the owner may read it, at every moment.
     """
     check_writable(path)
+    if not private:
+        remove_unfinished(path)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, new = _new_file(path, "" if private else UNFINISHED)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "wb") as file:  # closing it ends the lock
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
-        if not private:
-            share(Path(name))  # temporary files are private
-        Path(name).replace(path)
+            os.fsync(handle)
+            if not private:
+                share(new)  # temporary files are private
+            if fcntl is not None:
+                new.replace(path)
+        if fcntl is None:  # such a system does not rename what is open
+            new.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         raise
 
 
@@ -58,3 +75,32 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed runs left of this file; a run that still writes holds a lock on its own.
+
+    Without locks on this system nothing is removed: nobody could tell the two apart.
+    """
+    if fcntl is None:
+        return
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*{UNFINISHED}"):
+        with suppress(OSError):  # in use, gone meanwhile, or not ours to remove
+            handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+            finally:
+                os.close(handle)
+
+
+def _new_file(path: Path, ending: str) -> tuple[int, Path]:
+    """Make and lock an empty file beside the target."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=ending)
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # somebody removed it before it was locked

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.core import checks
-from expunge.core.checks import check_fields, count, not_negative, positive
+from expunge.core.checks import as_float, check_fields, count, not_negative, positive
 from expunge.losses.linear import assumptions_of
 
 __all__ = ["ConstantExceeded", "Declared"]
@@ -49,10 +49,10 @@ class Declared:
         check_fields(
             self,
             function=checks.function,
-            slope=positive,
-            bend=not_negative,
-            l2=not_negative,
-            row_norm=positive,
+            slope=as_float(positive),
+            bend=as_float(not_negative),
+            l2=as_float(not_negative),
+            row_norm=as_float(positive),
             outputs=count(1),
         )
 

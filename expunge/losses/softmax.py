@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
-from expunge.core.checks import check_fields, count, not_negative, positive
+from expunge.core.checks import as_float, check_fields, count, not_negative, positive
 from expunge.losses.linear import assumptions_of
 
 __all__ = ["Softmax"]
@@ -26,7 +26,7 @@ class Softmax:
     row_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        check_fields(self, classes=count(1), l2=not_negative, row_norm=positive)
+        check_fields(self, classes=count(1), l2=as_float(not_negative), row_norm=as_float(positive))
 
     @property
     def outputs(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
-from expunge.core.checks import check_fields, not_negative, positive, positive_or_infinite
+from expunge.core.checks import as_float, check_fields, not_negative, positive, positive_or_infinite
 from expunge.losses.linear import assumptions_of
 
 __all__ = ["Squared"]
@@ -29,10 +29,10 @@ class Squared:
     def __post_init__(self) -> None:
         check_fields(
             self,
-            l2=not_negative,
-            row_norm=positive,
-            target_norm=positive,
-            radius=positive_or_infinite,
+            l2=as_float(not_negative),
+            row_norm=as_float(positive),
+            target_norm=as_float(positive),
+            radius=as_float(positive_or_infinite),
         )
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encode
+from expunge.report.picture import encode, plain
 
 __all__ = ["draw"]
 
@@ -26,11 +26,12 @@ def draw(evaluations: list[dict[str, Any]], kind: str = "svg") -> bytes:
         matrix = np.asarray(evaluation["confusion"], dtype=float)
         shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
         axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-        axes.set_title(f"{evaluation['name']}: {evaluation['accuracy']:.1%}", fontsize=11)
+        axes.set_title(f"{plain(evaluation['name'])}: {evaluation['accuracy']:.1%}", fontsize=11)
         axes.set_xlabel("predicted")
         places, few = np.arange(len(matrix)), len(matrix) <= MOST_NUMBERS
-        axes.set_xticks(places if few else [], evaluation["labels"] if few else [], fontsize=8)
-        axes.set_yticks(places if few else [], evaluation["labels"] if few else [], fontsize=8)
+        labels = [plain(label) for label in evaluation["labels"]]
+        axes.set_xticks(places if few else [], labels if few else [], fontsize=8)
+        axes.set_yticks(places if few else [], labels if few else [], fontsize=8)
         if few:
             for (row, column), value in np.ndenumerate(matrix):
                 if value:

@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encode
+from expunge.report.picture import encode, plain
 
 __all__ = ["draw"]
 
@@ -27,7 +27,7 @@ def draw(strategies: list[dict[str, Any]], taken: str, kind: str = "svg") -> byt
         axes.text(strategy["steps"], place, label, va="center", fontsize=8, color="0.3")
     if retraining is not None:
         axes.axvline(retraining, color="0.5", ls=":", lw=1)
-    axes.set_yticks(range(len(able)), [s["name"] for s in reversed(able)], fontsize=9)
+    axes.set_yticks(range(len(able)), [plain(s["name"]) for s in reversed(able)], fontsize=9)
     axes.set_xlabel("passes over the records (typical for solvers)")
     axes.margins(x=0.22)
     axes.spines[["top", "right"]].set_visible(False)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encode
+from expunge.report.picture import encode, plain
 
 __all__ = ["draw"]
 
@@ -33,7 +33,7 @@ def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "ste
             _panel(axes, panel)
         axes_row[0].set_ylabel("confidence in the right law")
     for axes in grid[-1]:
-        axes.set_xlabel(f"unlearning {unit} K")
+        axes.set_xlabel(f"unlearning {plain(unit)} K")
     return encode(figure, kind)
 
 
@@ -50,6 +50,6 @@ def _panel(axes: Axes, panel: dict[str, Any]) -> None:
     axes.vlines(steps, low, high, color=colour, lw=2.5)
     axes.plot(steps, middle, "o", color="white", mec=colour, ms=4)
     axes.axhline(0.5, color="0.5", ls=":", lw=1)
-    axes.set_title(f"{panel['title']}: {panel['verdict']}", fontsize=9)
+    axes.set_title(plain(f"{panel['title']}: {panel['verdict']}", longest=120), fontsize=9)
     axes.set_ylim(0, 1)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,22 +1,23 @@
 """Ensembles on disk: one safetensors file for each block, so that memory stays bounded.
 
 A folder holds `run.json`, which says what was sampled, and `<first model>.safetensors`. A file
-appears whole or not at all; a run that was interrupted goes on with the blocks that are missing,
-and a folder of another run is refused.
+appears whole or not at all and survives a power cut; it holds a digest of each of its tensors, so
+that a shard that was changed is never read. A run that was interrupted goes on with the blocks that
+are missing or damaged, and a folder of another run is refused.
 """
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 from torch import Tensor
 
+from expunge.core.whole_file import sync, write_whole
 from expunge.sampling.chain import Point, Recipe
 from expunge.sampling.engines import Block
 from expunge.sampling.networks import Network
@@ -29,22 +30,24 @@ class ShardFolder:
     """A folder of shards, one file for each block of models."""
 
     path: Path
+    points: tuple[Point, ...] = ()
 
     @classmethod
     def open(cls, path: Path | str, recipe: Recipe, blocks: Sequence[Block]) -> "ShardFolder":
         """Open the folder of this run, new or continued.
 
         Raises:
-            ValueError: the folder holds another run.
+            ValueError: the folder holds another run, or a description that cannot be read.
         """
-        folder = cls(Path(path))
+        folder = cls(Path(path), tuple(recipe.points))
         folder.path.mkdir(parents=True, exist_ok=True)
         record, description = folder.path / "run.json", _description(recipe, blocks)
         if record.exists():
-            if json.loads(record.read_text()) != description:
+            if _read_description(record) != description:
                 raise ValueError(f"{path} holds another run; choose another folder")
         else:
-            _replace(record, lambda new: new.write_text(json.dumps(description, indent=1)))
+            write_whole(record, json.dumps(description, indent=1).encode())
+            sync(folder.path)
         return folder
 
     def shard(self, block: Block) -> Path:
@@ -52,19 +55,40 @@ class ShardFolder:
         return self.path / f"{block.first:010d}.safetensors"
 
     def missing(self, blocks: Sequence[Block]) -> list[Block]:
-        """The blocks that have no file yet."""
-        return [block for block in blocks if not self.shard(block).exists()]
+        """The blocks whose file is not there, or not as it was written."""
+        return [block for block in blocks if not self._is_whole(self.shard(block))]
 
     def save(self, block: Block, snapshots: dict[Point, Tensor]) -> None:
         """Write a block's models to its file."""
         named = {tensor_name(point): weights.contiguous() for point, weights in snapshots.items()}
-        _replace(self.shard(block), lambda new: save_file(named, new))
+        digests = {name: _digest(weights) for name, weights in named.items()}
+        write_whole(self.shard(block), save(named, metadata=digests))
+        sync(self.path)
+
+    def _is_whole(self, shard: Path) -> bool:
+        try:
+            for point in self.points:
+                read(shard, point)
+        except (ValueError, OSError):
+            return False
+        return True
 
 
 def read(shard: Path, point: Point) -> Tensor:
-    """Read the models of one law from one shard."""
-    with safe_open(shard, framework="pt") as file:
-        return file.get_tensor(tensor_name(point))
+    """Read the models of one law from one shard.
+
+    Raises:
+        ValueError: the shard is not as it was written.
+    """
+    name = tensor_name(point)
+    try:
+        with safe_open(shard, framework="pt") as file:
+            weights, stated = file.get_tensor(name), (file.metadata() or {}).get(name)
+    except SafetensorError as error:
+        raise ValueError(f"{shard}: is damaged; sample again ({error})") from error
+    if _digest(weights) != stated:
+        raise ValueError(f"{shard}: was changed since it was written; delete it and sample again")
+    return weights
 
 
 def tensor_name(point: Point) -> str:
@@ -72,11 +96,20 @@ def tensor_name(point: Point) -> str:
     return f"{point[0]}-{point[1]}"
 
 
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file so that it appears whole or not at all."""
-    new = path.with_suffix(".new")
-    write(new)
-    os.replace(new, path)
+def _digest(weights: Tensor) -> str:
+    """SHA-256 of a tensor: its type, its shape and its bytes."""
+    digest = hashlib.sha256(str((weights.dtype, tuple(weights.shape))).encode())
+    digest.update(weights.cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _read_description(record: Path) -> object:
+    try:
+        return json.loads(record.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{record}: not the description of a run; choose another folder"
+        ) from error
 
 
 def _description(recipe: Recipe, blocks: Sequence[Block]) -> dict[str, object]:

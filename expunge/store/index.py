@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from expunge.accounting.canonical import canonical, sha256
-from expunge.accounting.document import parse_json, validate
+from expunge.accounting.document import validate
+from expunge.accounting.json_text import parse_json
 from expunge.accounting.stated import SHA256
 from expunge.errors import InvalidInput
 from expunge.store.layout import INDEX, NAME, SECRET

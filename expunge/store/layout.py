@@ -57,7 +57,9 @@ def own_files(folder: Path) -> Iterator[Path]:
 
 
 def check_ours(folder: Path) -> None:
-    """Check that a folder holds nothing but what a store writes.
+    """Check that a folder holds nothing but what a store writes: files, and no links to others.
+
+    What a link points to would outlive its erasure.
 
     Raises:
         InvalidInput: it holds something else, or what an earlier version saved; it is named.
@@ -76,6 +78,10 @@ def check_ours(folder: Path) -> None:
         raise InvalidInput(
             str(folder), f"holds {foreign[0]!r}, which is no part of a saved model; not touched"
         )
+    for path in here:
+        if path.is_symlink() or (path.is_dir() and path != inside):
+            kind = "a link" if path.is_symlink() else "a folder"
+            raise InvalidInput(str(path), f"is {kind}, not a file: put the file itself there")
 
 
 def check_version(folder: Path) -> None:

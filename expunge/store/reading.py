@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.document import parse_json
+from expunge.accounting.json_text import parse_json
 from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.store.index import Chunk, File, Index, digest, read_index

@@ -19,6 +19,7 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
 
     Args:
         fitted: The state after the request; its certificate is still that of the request before.
+        request: The name to publish; earlier ones are on the certificates before, by `previous`.
     """
     outcome, before, model = fitted.outcome, fitted.certificate, fitted.model_bytes
     assert outcome.assumptions is not None
@@ -36,7 +37,7 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         provenance=fitted.provenance,
         retained=[Retained(what=what) for what in outcome.retained],
         declared=[*outcome.declared, *fitted.remarks],
-        requests=[*(before.requests if before else []), *([request] if request else [])],
+        requests=[] if request is None else [request],
         model_sha256=None if outcome.salt else digest,
         commitments={"model": digest} if outcome.salt else {},
         workspace=fitted.lineage,

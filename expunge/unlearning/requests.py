@@ -27,7 +27,7 @@ def honour(
     refuses from then on. Another thread waits.
 
     Args:
-        request: What the operator calls this request; the certificate names it.
+        request: A name of this request to publish: its certificate states it.
         accept: Looks at the new state before anything is erased, and raises what it objects to.
 
     Raises:

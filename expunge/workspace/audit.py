@@ -13,14 +13,13 @@ from typing import Any
 from expunge.audit.laws import LEAST, audit_fitted
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput
-from expunge.ledger import Model
+from expunge.workspace.audit_record import AUDIT
 from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
 
-__all__ = ["audit", "last_audit"]
+__all__ = ["audit"]
 
 Progress = Callable[[str], None]
-AUDIT = "audit.json"  # of a workspace: evidence about its model, for the report
 
 
 def audit(
@@ -53,13 +52,3 @@ def audit(
     with contextlib.suppress(OSError):  # a workspace that can only be read is audited all the same
         write_whole(folder.path / AUDIT, json.dumps(document, indent=1).encode())
     return document
-
-
-def last_audit(folder: Folder, model: Model) -> dict[str, Any] | None:
-    """The last audit, if it was of this model and by the rules of `audit.verdict`."""
-    try:
-        document = json.loads((folder.path / AUDIT).read_text())
-    except (OSError, ValueError):
-        return None
-    current = document.get("model") == model.number and "decision" in document
-    return document if current else None

@@ -13,6 +13,7 @@ from expunge.ledger import Entries, Model
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.folder import Folder
+from expunge.workspace.stored_settings import damaged
 
 __all__ = ["head_of", "loaded"]
 
@@ -31,7 +32,10 @@ def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
         theta = tensors_of(content)["theta"]
     except (SafetensorError, KeyError) as error:
         raise InvalidInput(str(path), f"not a model ({error})") from error
-    return LinearHead.of(theta, entries.setting("head"))
+    try:
+        return LinearHead.of(theta, entries.setting("head"))
+    except ValueError as error:
+        raise damaged("head", str(error)) from error
 
 
 def loaded(folder: Folder, model: Model) -> CertifiedClassifier | CertifiedRegressor:

@@ -14,13 +14,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from expunge.accounting.json_text import parse_json
 from expunge.errors import InvalidInput
+from expunge.workspace.stored_settings import STRICT, read_setting
 from expunge.workspace.tables import compute, is_text, refuse_mixed
 
 __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]
@@ -33,8 +35,10 @@ LARGEST = 1e30  # anything beyond is a mistake, and would overflow float32 squar
 
 @dataclass(frozen=True)
 class Number:
+    __pydantic_config__: ClassVar = STRICT
+
     center: float
-    scale: float
+    scale: Annotated[float, Field(gt=0)]
 
     @property
     def width(self) -> int:
@@ -47,7 +51,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Category:
-    values: tuple[str, ...]
+    __pydantic_config__: ClassVar = STRICT
+
+    values: Annotated[tuple[str, ...], Field(min_length=1)]
 
     @property
     def width(self) -> int:
@@ -72,8 +78,13 @@ class Encoding:
     rules: Mapping[str, Number | Category] = field(default_factory=dict)
 
     @property
+    def widths(self) -> dict[str, int]:
+        """How many numbers each column becomes."""
+        return {name: rule.width for name, rule in self.rules.items()}
+
+    @property
     def width(self) -> int:
-        return sum(rule.width for rule in self.rules.values())
+        return sum(self.widths.values())
 
     @property
     def categories(self) -> list[str]:
@@ -105,12 +116,18 @@ class Encoding:
                 first += rule.width
         return encoded
 
-    def document(self) -> dict[str, Any]:
-        return {name: asdict(rule) for name, rule in self.rules.items()}
+    def document(self) -> str:
+        """JSON of the rules, for the ledger."""
+        return json.dumps({name: asdict(rule) for name, rule in self.rules.items()})
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Encoding":
-        return cls({name: _rule(rule) for name, rule in document.items()})
+    def of(cls, document: str) -> "Encoding":
+        """Read the encoding from the ledger.
+
+        Raises:
+            InvalidInput: it is not as `fit` wrote it; the column is named.
+        """
+        return cls(read_setting(dict[str, Number | Category], "encoding", document))
 
 
 class _Rule(BaseModel):
@@ -138,7 +155,11 @@ def declared(path: Path) -> dict[str, Number | Category]:
         InvalidInput: the file does not hold such rules.
     """
     try:
-        declaration = Declaration.model_validate_json(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        parse_json(text)
+        declaration = Declaration.model_validate_json(text)
+    except InvalidInput as error:
+        raise InvalidInput(str(path), str(error)) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(str(path), "not UTF-8 text") from error
     except ValidationError as error:
@@ -157,7 +178,10 @@ def declared(path: Path) -> dict[str, Number | Category]:
 
 
 def fitted(
-    path: Path, table: pa.Table, columns: Sequence[str], known: Mapping[str, Number | Category]
+    path: Path,
+    table: pa.Table,
+    columns: Sequence[str],
+    known: Mapping[str, Number | Category],
 ) -> Encoding:
     """Fit rules on public records, for columns that the user did not declare.
 

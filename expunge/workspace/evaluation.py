@@ -1,12 +1,35 @@
 """How well a model does on records that are never deleted: a confusion matrix, or an error."""
 
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.workspace.stored_settings import STRICT, damaged, read_setting
 
-__all__ = ["evaluation"]
+__all__ = ["evaluation", "read_evaluation"]
+
+Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+@dataclass(frozen=True)
+class _Errors:
+    __pydantic_config__: ClassVar = STRICT
+
+    records: Count
+    root_mean_square_error: Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class _Confusion:
+    __pydantic_config__: ClassVar = STRICT
+
+    records: Count
+    labels: list[str]
+    confusion: list[list[Count]]
+    accuracy: Annotated[float, Field(ge=0, le=1)]
 
 
 def evaluation(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
@@ -23,3 +46,17 @@ def evaluation(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[s
         "confusion": matrix.tolist(),
         "accuracy": float(np.trace(matrix) / max(1, matrix.sum())),
     }
+
+
+def read_evaluation(document: str) -> dict[str, Any]:
+    """Read an evaluation from the ledger.
+
+    Raises:
+        InvalidInput: it is not as it was written.
+    """
+    known = read_setting(_Errors | _Confusion, "evaluation", document)
+    if isinstance(known, _Confusion):
+        size = len(known.labels)
+        if [len(row) for row in known.confusion] != [size] * size:
+            raise damaged("evaluation", f"confusion: not a square of {size} labels")
+    return asdict(known)

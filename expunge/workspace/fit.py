@@ -24,6 +24,7 @@ from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.status import status
+from expunge.workspace.table_limits import USUAL, TableLimits, check_width
 from expunge.workspace.tables import ids_of, read_table, refuse_mixed, write_table
 
 __all__ = ["fit"]
@@ -45,6 +46,7 @@ def fit(
     options: Options,
     *,
     encoding: Path | None = None,
+    limits: TableLimits = USUAL,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
 ) -> dict[str, Any]:
@@ -53,6 +55,7 @@ def fit(
     Types and labels come from the public table or from declarations, never from private records.
 
     Args:
+        limits: How large the tables may become.
         notice: Told how many private values could not be read: for the operator alone.
 
     Raises:
@@ -62,12 +65,13 @@ def fit(
     progress("reading")
     rules = {} if encoding is None else declared(encoding)
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
-    public_records = _public_records(public, options, texts)
-    table = read_table(private, text=None)
+    public_records = _public_records(public, options, texts, limits)
+    table = read_table(private, None, limits)
     private_records = _Records(private, table, ids_of(private, table, options.id))
     _check_disjoint(private_records, public_records)
     progress("encoding")
     coded = _encoding(private_records, public_records, options, rules)
+    check_width(public or private, coded.widths, limits)
     private_records = replace(
         private_records, table=read_numbers(private, private_records.table, coded, notice)
     )
@@ -131,7 +135,7 @@ def _write(
     folder.ledger.create()
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
-        entries.set("encoding", json.dumps(coded.document()))
+        entries.set("encoding", coded.document())
         entries.set("head", model.fitted_.head.document())
         entries.add_records([] if public_records is None else public_records.ids, "public")
         entries.add_records(private_records.ids, "private")
@@ -184,10 +188,12 @@ def _alive(pid: str) -> bool:
     return int(pid) != os.getpid()
 
 
-def _public_records(path: Path | None, options: Options, texts: Sequence[str]) -> _Records | None:
+def _public_records(
+    path: Path | None, options: Options, texts: Sequence[str], limits: TableLimits
+) -> _Records | None:
     if path is None:
         return None
-    table = read_table(path, text=[options.id, *texts])
+    table = read_table(path, [options.id, *texts], limits)
     if options.id in table.column_names:
         ids = ids_of(path, table, options.id)
     else:

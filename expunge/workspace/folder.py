@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from expunge.accounting.certificate import parse_certificate
-from expunge.core.whole_file import write_whole
+from expunge.core.whole_file import remove_unfinished, write_whole
 from expunge.errors import InvalidInput
 from expunge.ledger import Busy, Entries, Ledger, Model
+from expunge.workspace.audit_record import AUDIT
 
 __all__ = ["PUBLIC_RECORDS", "Folder"]
 
@@ -123,6 +124,7 @@ class Folder:
             for path in (self.path / kind).iterdir():
                 if ours.fullmatch(path.name) and path not in keep:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
+        remove_unfinished(self.path / AUDIT)  # of an audit that was killed
 
 
 def current_model(entries: Entries) -> Model:

@@ -53,11 +53,11 @@ def forget(
                 request = next((r for r in entries.requests("pending") if r.number == number), None)
                 if request is None:
                     continue  # another process was faster
-                certificate = honour(folder, entries, request, progress)
+                honour(folder, entries, request, progress)
         except (Refused, InvalidInput, OSError) as error:
             refusals[number] = f"request {number} stays pending: {error}"
         else:
-            honoured.append(certificate.requests[-1])
+            honoured.append(request.name)
             folder.sweep()
     folder.ledger.close()
     document = status(workspace) | {"honoured": honoured, "refused": list(refusals.values())}

@@ -18,9 +18,12 @@ from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current_model
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
+from expunge.workspace.table_limits import TableLimits
 from expunge.workspace.tables import compute, read_table, write_table
 
 __all__ = ["honour"]
+
+OWN = TableLimits(inflated=1 << 62)  # what this workspace wrote may be as large as it is
 
 
 def honour(
@@ -32,17 +35,18 @@ def honour(
         Refused, InvalidInput, OSError: nothing has changed.
     """
     before, token = current_model(entries), secrets.token_hex(4)
+    options = Options.of(entries.setting("options"))
     progress(f"{request.name}: loading")
     model = loaded(folder, before)
     progress(f"{request.name}: forgetting {len(request.records):,} records")
     try:
-        certificate = model.forget(list(request.records), request=request.name)
+        name = request.name if options.publish_names else None
+        certificate = model.forget(list(request.records), request=name)
     except (NoCertificate, ValueError) as error:
         raise Refused(str(error)) from error
     progress(f"{request.name}: writing")
     records = f"private-{token}.parquet"
-    table = read_table(folder.records_file(before.records))
-    options = Options.of(entries.setting("options"))
+    table = read_table(folder.records_file(before.records), limits=OWN)
     gone = compute.is_in(
         table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
     )
@@ -70,6 +74,6 @@ def _evaluation(folder: Folder, entries: Entries, options: Options, model: Any) 
     path = folder.records_file(PUBLIC_RECORDS)
     if not path.exists():
         return None
-    table = read_table(path)
-    rows = Encoding.of(json.loads(entries.setting("encoding"))).encode(path, table)
+    table = read_table(path, limits=OWN)
+    rows = Encoding.of(entries.setting("encoding")).encode(path, table)
     return json.dumps(evaluation(model.fitted_.head, rows, labels_of(path, table, options)))

@@ -1,10 +1,10 @@
 """How a workspace learns: what `fit` was told, kept in the ledger."""
 
-import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from expunge.errors import InvalidInput
+from expunge.workspace.stored_settings import STRICT, read_setting
 
 __all__ = ["Options", "row_norm_of"]
 
@@ -22,7 +22,11 @@ class Options:
         drop: Columns to leave out.
         task: Labels are classes, or numbers.
         target_norm: Y of a regression; None takes the largest of the public records.
+        publish_names: Certificates state the name of their request, which is otherwise for the
+            ledger alone.
     """
+
+    __pydantic_config__: ClassVar = STRICT
 
     id: str
     label: str
@@ -38,19 +42,16 @@ class Options:
     target_norm: float | None = None
     released: bool = True
     adaptive_requests: bool = False
+    publish_names: bool = False
 
     @classmethod
     def of(cls, document: str) -> "Options":
-        """Read the options from the ledger."""
-        stored = json.loads(document)
-        classes = stored["classes"]
-        return cls(
-            **stored
-            | {
-                "drop": tuple(stored["drop"]),
-                "classes": None if classes is None else tuple(classes),
-            }
-        )
+        """Read the options from the ledger.
+
+        Raises:
+            InvalidInput: they are not as `fit` wrote them; the field is named.
+        """
+        return read_setting(cls, "options", document)
 
 
 def row_norm_of(text: str | None) -> float | Literal["public"] | None:

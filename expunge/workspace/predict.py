@@ -1,6 +1,5 @@
 """`predict`: labels and probabilities for a table, by the current model."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from expunge.workspace.current_model import head_of
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options
+from expunge.workspace.table_limits import USUAL, TableLimits
 from expunge.workspace.tables import check_output, ids_of, read_table, write_table
 
 __all__ = ["predict"]
@@ -20,7 +20,12 @@ BLOCK = 65_536
 
 
 def predict(
-    workspace: Path, file: Path, output: Path, *, progress: Callable[[str], None] = lambda _: None
+    workspace: Path,
+    file: Path,
+    output: Path,
+    *,
+    limits: TableLimits = USUAL,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Write ids, `prediction` and one `probability_<class>` a class to a table.
 
@@ -33,11 +38,11 @@ def predict(
     folder = Folder.opened(workspace)
     with folder.reading() as (entries, _):
         options = Options.of(entries.setting("options"))
-        encoding = Encoding.of(json.loads(entries.setting("encoding")))
+        encoding = Encoding.of(entries.setting("encoding"))
     model, head = folder.steady(lambda entries, model: (model, head_of(folder, entries, model)))
     folder.ledger.close()
     progress("reading")
-    table = read_table(file, text=[options.id, *encoding.categories])
+    table = read_table(file, [options.id, *encoding.categories], limits)
     if options.id in table.column_names:
         ids = ids_of(file, table, options.id)
     else:

@@ -1,16 +1,17 @@
 """`report`: the workspace as one HTML file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.trade_offs import trade_offs
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.ledger import Entries, Model
 from expunge.report.page import page
 from expunge.unlearning.linear.langevin import Langevin, setting_of
-from expunge.workspace.audit import last_audit
+from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
+from expunge.workspace.evaluation import read_evaluation
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options
 
@@ -31,7 +32,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     """What the page is drawn from."""
     estimator, records = loaded(folder, model), entries.counts()
     options, text = Options.of(entries.setting("options")), entries.certificate_of(model)
-    certificate = None if text is None else json.loads(text)
+    certificate = None if text is None else parse_certificate(text).model_dump(mode="json")
     forget = max(1, records["forgotten"])
     prices = [
         vars(price) for price in estimator.plan(min(forget, estimator.fitted_.job.roster.private))
@@ -47,7 +48,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         "evaluations": _evaluations(entries.models()),
         "evaluated_on": "On the public records, which every model was trained on.",
         "trade_offs": _trade_offs(estimator, forget),
-        "audit": last_audit(folder, model),
+        "audit": read_audit(folder.path / AUDIT, model.number),
     }
 
 
@@ -70,7 +71,7 @@ def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
     """Evaluations before the last deletion and after it, where both are still there."""
     names = ["before", "after"] if len(models) > 1 else ["fitted"]
     return [
-        {"name": name, **json.loads(model.evaluation)}
+        {"name": name, **read_evaluation(model.evaluation)}
         for name, model in zip(names, models[-2:], strict=True)
         if model.evaluation is not None
     ]

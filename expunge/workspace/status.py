@@ -1,22 +1,24 @@
 """`status`: what is there, what was asked, what is certified."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import parse_certificate
 from expunge.workspace.folder import Folder
+from expunge.workspace.options import Options
 
 __all__ = ["status"]
 
 
 def status(workspace: Path) -> dict[str, Any]:
-    """The status as a document. The hash of a model without noise is for the operator alrequest."""
+    """The status as a document. The hash of a model without noise is for the operator alone."""
     folder = Folder.opened(workspace)
     with folder.reading() as (entries, model):
         counts, requests = entries.counts(), entries.requests()
         document = entries.certificate_of(model)
-        options = json.loads(entries.setting("options"))
+        options = Options.of(entries.setting("options"))
     folder.ledger.close()
     return {
         "workspace": str(workspace),
@@ -33,7 +35,7 @@ def status(workspace: Path) -> dict[str, Any]:
         ],
         "model": {"sha256": model.sha256, "number": model.number, "created": model.created},
         "certificate": None if document is None else _summary(document),
-        "options": options,
+        "options": json.loads(json.dumps(asdict(options))),
     }
 
 

@@ -17,6 +17,7 @@ from pyarrow import parquet
 
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.errors import InvalidInput
+from expunge.workspace.table_limits import USUAL, TableLimits, inflate, read_parquet
 
 __all__ = [
     "check_output",
@@ -40,10 +41,13 @@ MISSING = {
 }  # fmt: skip
 WORDS = {"true": 1.0, "false": 0.0}
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?[iI]nf(inity)?")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
-def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
+def read_table(
+    path: Path, text: Collection[str] | None = (), limits: TableLimits = USUAL
+) -> pa.Table:
     """Read a CSV or Parquet file as a table.
 
     Args:
@@ -51,13 +55,13 @@ def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
             nothing of a CSV is guessed: every column is text, so that no record decides a type.
 
     Raises:
-        InvalidInput: not such a table, an empty one, or one that repeats a column.
+        InvalidInput: not such a table, an empty one, one that repeats a column, or too large a one.
     """
     kind = _kind(path)
     content = path.read_bytes()
     try:
         if path.suffix == ".gz":
-            content = gzip.decompress(content)
+            content = inflate(path, content, limits)
         if kind == "csv":
             names = _read_header(path, content)
             types = dict.fromkeys(names, pa.binary()) if text is None else {}
@@ -67,10 +71,7 @@ def read_table(path: Path, text: Collection[str] | None = ()) -> pa.Table:
             table = arrow_csv.read_csv(pa.BufferReader(content), reading, convert_options=options)
             table = _decode(table) if text is None else table
         else:
-            # Arrow's threads may outlive a process that exits on bad input, and abort it.
-            table = parquet.read_table(
-                pa.BufferReader(content), use_threads=False, pre_buffer=False
-            )
+            table = read_parquet(path, content, limits)
     except (
         pa.ArrowException,
         UnicodeDecodeError,
@@ -96,10 +97,13 @@ def check_output(path: Path) -> None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table, whole or not at all."""
+    """Write a table, whole or not at all.
+
+    In CSV a text that a spreadsheet would run as a formula (=1+1) gets an apostrophe in front.
+    """
     kind, buffer = _kind(path), io.BytesIO()
     if kind == "csv":
-        arrow_csv.write_csv(table, buffer)
+        arrow_csv.write_csv(_without_formulas(table), buffer)
     else:
         parquet.write_table(table, buffer)
     content = buffer.getvalue()
@@ -174,6 +178,25 @@ def refuse_mixed(path: Path, name: str, values: Collection[str | None], remedy: 
     if odd and numbers > len(odd):
         problem = f"column {name!r}: {odd[0]!r} is not a number, and most others are"
         raise InvalidInput(str(path), f"{problem}: correct it, or {remedy}")
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """The table with names and texts that no spreadsheet runs; numbers stay as they are."""
+    for place, field in enumerate(table.schema):
+        if is_text(field.type):
+            texts = table.column(place).cast(pa.string()).to_pylist()
+            safe = pa.array([None if text is None else _escape(text) for text in texts])
+            table = table.set_column(place, field.name, safe.cast(pa.string()))
+    return table.rename_columns([_escape(name) for name in table.column_names])
+
+
+def _escape(text: str) -> str:
+    """The text, with an apostrophe in front where a spreadsheet would take it for a formula.
+
+    >>> _escape("=1+1"), _escape("-5"), _escape("@a"), _escape("a=b")
+    ("'=1+1", '-5', "'@a", 'a=b')
+    """
+    return f"'{text}" if text.startswith(FORMULA) and number_in(text) is None else text
 
 
 def _decode(table: pa.Table) -> pa.Table:

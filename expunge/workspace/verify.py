@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
+from expunge.accounting.chain import chain_differences, joint_document
 from expunge.accounting.verification import (
     Difference,
     differences,
@@ -35,6 +36,9 @@ def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     for number, document in documents.items():
         faults += _certificate_differences(folder.certificate_file(number), document)
     claim = proof = None
+    known = _read_all(documents)
+    if known is not None:
+        faults += chain_differences(known)
     if current is not None:
         try:
             certificate = parse_certificate(current)
@@ -49,9 +53,18 @@ def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         "differences": [difference._asdict() for difference in faults],
         "claim": claim,
         "proof": proof,
+        "together": None if known is None else joint_document(known),
         "certificates": len(documents),
         "pending": len(entries.requests("pending")),
     }
+
+
+def _read_all(documents: dict[int, str]) -> list[Certificate] | None:
+    """The certificates of the ledger in their order; None if one cannot be read."""
+    try:
+        return [parse_certificate(document) for _, document in sorted(documents.items())]
+    except InvalidInput:
+        return None
 
 
 def _file_difference(path: Path, sha256: str) -> list[Difference]:
@@ -83,10 +96,19 @@ def _ledger_differences(
     certificate: Certificate, model: Model, entries: Entries
 ) -> list[Difference]:
     faults = [*differences(certificate), *file_differences(certificate, model.sha256)]
-    gone, honoured = entries.counts()["forgotten"], entries.requests("honoured")
+    gone, names = entries.counts()["forgotten"], _honoured_names(entries)
     if certificate.forgotten != gone:
         problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
         faults.append(Difference("forgotten", problem))
-    if sorted(certificate.requests) != sorted(request.name for request in honoured):
+    if certificate.sequence != len(names):
+        problem = f"is {certificate.sequence}, but the ledger calls {len(names)} requests honoured"
+        faults.append(Difference("sequence", problem))
+    if certificate.requests and certificate.requests != names[-len(certificate.requests) :]:
         faults.append(Difference("requests", "are not those that the ledger calls honoured"))
     return faults
+
+
+def _honoured_names(entries: Entries) -> list[str]:
+    """The names of the requests that were honoured, in that order."""
+    names = {request.number: request.name for request in entries.requests("honoured")}
+    return [names[model.request] for model in entries.models() if model.request in names]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from expunge.accounting import InvalidInput, Phase, Poisson
-from expunge.accounting.document import AccountRequest, parse_account, parse_json, validate
+from expunge.accounting.document import AccountRequest, parse_account, validate
 
 PHASE = {"steps": 10, "step_size": 0.5, "sigma": 0.1, "samples": 100, "forgotten": 3}
 SMALL = {"assumptions": {"smoothness": 1, "lipschitz": 1}, "phases": [PHASE], "delta": 1e-5}
@@ -101,21 +101,6 @@ def test_the_initial_law_is_read_from_either_place_but_not_from_both():
     assert marked.mark("initial_log_sobolev") == "enforced"
     both = SMALL["assumptions"] | {"initial_distance": 2}
     assert field_of_complaint(assumptions=both, initial_distance=2) == "initial_distance"
-
-
-def test_a_key_given_twice_is_refused_at_any_depth():
-    for text in ('{"a": 1, "a": 1}', '{"b": [{"a": 1, "a": 2}]}'):
-        with pytest.raises(InvalidInput) as refused:
-            parse_json(text)
-        assert refused.value.field == "a"
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1,]", "{'a': 1}", "[" * 100_000])
-def test_what_is_not_json_is_called_so_on_one_line(text):
-    with pytest.raises(InvalidInput, match=r"not valid JSON|nested too deeply") as refused:
-        parse_json(text)
-    assert refused.value.field == "input"
-    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("document", [None, 1, "text", [], [SMALL]])

@@ -39,6 +39,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
     arguments = [*tables(tmp_path), "--epsilon", 0.5, "--delta", 1e-6, "--strategy", "langevin"]
     arguments += ["--observer", "all", "--l2", 0.02, "--row-norm", 1.5, "--classes", "yes, no"]
     arguments += ["--drop", "age", "--drop", "member", "--unreleased", "--adaptive-requests"]
+    arguments += ["--publish-names"]
     stored = printed("fit", tmp_path / "workspace", *arguments)["options"]
     assert stored == {
         "id": "id",
@@ -55,6 +56,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
         "target_norm": None,
         "released": False,
         "adaptive_requests": True,
+        "publish_names": True,
     }
 
 
@@ -183,6 +185,9 @@ NONSENSE = {
     "target_norm": NO_NUMBERS,
     "unreleased": (),  # a switch
     "adaptive_requests": (),  # a switch
+    "publish_names": (),  # a switch
+    "max_width": ("0", "-1", "1.5", "x"),
+    "max_inflated": ("0", "-1", "1.5", "x"),
     "json": (),  # a switch
 }
 

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from expunge.accounting import InvalidInput
-from expunge.cli.output import number, print_json, read_text
+from expunge.cli.output import number, print_json, print_whatever_comes, read_text
+from tests.cli.test_main import EXAMPLE, expunge
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -46,3 +47,40 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
     with pytest.raises(InvalidInput, match="not UTF-8") as refused:
         read_text(str(file))
     assert refused.value.field == str(file)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+def test_a_document_is_json_whatever_the_terminal_can_encode(monkeypatch, encoding):
+    document = {"\u03b5": "\u00e9 \U0001f642 \ud800"}
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    print_whatever_comes()
+    print_json(document)
+    sys.stdout.flush()
+    assert json.loads(written.getvalue().decode(encoding)) == document
+
+
+def test_standard_input_is_utf8_whatever_the_terminal_is(monkeypatch):
+    stdin = io.TextIOWrapper(io.BytesIO("\u03b5".encode()), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert read_text("-") == "\u03b5"
+
+
+def test_a_long_complaint_is_cut_in_the_middle_and_its_length_can_be_raised(tmp_path):
+    name = "n" * 5000
+    document = json.dumps({name: 1})
+    short = expunge("account", "-", stdin=document).complaint
+    assert len(short) < 520
+    assert short.startswith("expunge: nnn")
+    assert short.endswith("unknown key\n")
+    assert name in expunge("--message-length", "6000", "account", "-", stdin=document).complaint
+
+
+@pytest.mark.parametrize("verb", ["account", "verify"])
+def test_limits_on_json_are_raised_by_their_flags(verb):
+    deep = json.dumps(EXAMPLE | {"orders": json.loads("[" * 100 + "]" * 100)})
+    assert "--max-depth raises" in expunge(verb, "-", stdin=deep).complaint
+    assert "--max-depth" not in expunge(verb, "-", "--max-depth", "150", stdin=deep).complaint
+    few = expunge(verb, "-", "--max-keys", "3", stdin=json.dumps(EXAMPLE)).complaint
+    assert "more than 3 keys; --max-keys raises" in few
+    assert "--max-depth" in expunge(verb, "-", "--max-depth", "201", stdin=deep).complaint

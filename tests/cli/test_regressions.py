@@ -60,6 +60,13 @@ def test_no_unlearning_steps_price_noise_first_at_one():
     assert {s["name"]: s["steps"] for s in document["strategies"]}["noise_first"] == 1
 
 
+def test_a_strategy_takes_a_step_even_where_none_is_needed():
+    """Against observer all the target is met at K = 0; what is handed out is a new model still."""
+    document = json.loads(plan(observer="all").out)
+    assert document["unlearn_steps"] == 0
+    assert {s["name"]: s["steps"] for s in document["strategies"]}["langevin"] == 1
+
+
 def test_an_unwritable_output_is_named_itself(tmp_path):
     path = tmp_path / "history.json"
     path.write_text(json.dumps(EXAMPLE))

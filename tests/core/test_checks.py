@@ -10,6 +10,7 @@ import torch
 
 from expunge.core import checks
 from expunge.core.checks import (
+    as_float,
     check_fields,
     check_values,
     choice,
@@ -31,6 +32,7 @@ from expunge.core.checks import (
 GOOD = [
     (number, (-1, 0, 2.5, np.float32(1.5), np.int64(-3), Fraction(1, 4))),
     (positive, (1, 1e-300, 1e100, np.float64(2))),
+    (as_float(positive), (1.0, 2.0**70)),
     (not_negative, (0, 0.0, 3)),
     (positive_or_infinite, (math.inf, np.float32("inf"), 1)),
     (share, (1, 0.5, np.float32(0.25))),
@@ -53,6 +55,7 @@ BAD = [
         (True, np.bool_(True), "1", None, [1], math.nan, math.inf, 10**400, 1j, torch.ones(1)),
     ),
     (positive, (0, -1, 1e-310, 1e101)),
+    (as_float(positive), (0, 10**400, "x")),
     (not_negative, (-1e-9, math.nan)),
     (positive_or_infinite, (0, -math.inf, math.nan, True)),
     (share, (0, 1.01, -1)),
@@ -113,3 +116,9 @@ def test_values_are_checked_and_left_alone():
     given = {"size": np.int64(3), "other": "anything"}
     assert check_values(given, size=count(1)) == {"size": 3}
     assert type(given["size"]) is np.int64
+
+
+def test_an_integer_that_torch_cannot_hold_becomes_a_float():
+    value = as_float(positive)("l2", 2**70)
+    assert type(value) is float
+    assert value == 2**70

@@ -1,8 +1,11 @@
 """Ensembles on disk: resumed, whole files only, never mixed with another run."""
 
+import os
+
 import pytest
 import torch
 
+from expunge.core import whole_file
 from expunge.sampling import Problem, shards
 from expunge.sampling.chain import Recipe, run_block
 from expunge.sampling.engines import Block
@@ -50,6 +53,41 @@ def test_half_a_file_is_no_file(tmp_path):
     assert folder.missing([Block(0, 2)]) == [Block(0, 2)]
     folder.save(Block(0, 2), run_block(recipe, 0, 2))
     assert folder.missing([Block(0, 2)]) == []
+
+
+@pytest.mark.parametrize("place", ["header", "digest", "weights", "cut", "empty"])
+def test_a_shard_that_was_changed_is_not_read_and_is_made_again(tmp_path, place):
+    sample_ensemble(made(), **SETTINGS, folder=tmp_path)
+    shard = tmp_path / "0000000020.safetensors"
+    before, whole = shards.read(shard, ("unlearned", 1)), shard.read_bytes()
+    content = bytearray(whole)
+    content[{"header": 3, "digest": whole.index(b"unlearned-1") + 20}.get(place, -5)] ^= 1
+    kept = {"cut": whole[:-1], "empty": b""}.get(place, bytes(content))
+    shard.write_bytes(kept)
+    with pytest.raises(ValueError, match=r"0000000020.safetensors: (is damaged|was changed)"):
+        [shards.read(shard, (regime, 1)) for regime in ("unlearned", "retrained")]
+    again = Stops(9)
+    sample_ensemble(made(), **SETTINGS, folder=tmp_path, engine=again)
+    assert again.done == [Block(20, 20)]
+    assert torch.equal(shards.read(shard, ("unlearned", 1)), before)
+
+
+def test_a_shard_and_its_name_are_on_disk_before_the_next_block(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(whole_file.os, "fsync", lambda handle: synced.append(os.fstat(handle)))
+    recipe = Recipe(made(), ("learned",), (), 0)
+    folder = shards.ShardFolder.open(tmp_path, recipe, [Block(0, 2)])
+    synced.clear()
+    folder.save(Block(0, 2), run_block(recipe, 0, 2))
+    inodes = [entry.st_ino for entry in synced]
+    assert inodes == [folder.shard(Block(0, 2)).stat().st_ino, tmp_path.stat().st_ino]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"seed": 3}'])
+def test_a_description_that_is_none_is_refused(tmp_path, content):
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(ValueError, match="choose another folder"):
+        sample_ensemble(made(), **SETTINGS, folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,13 @@ def test_certificates_of_one_fit_are_a_chain(outcome):
     assert (first.sequence, first.generation, first.previous) == (1, 1, None)
     assert (second.sequence, second.generation, second.previous) == (2, 2, first.sha256)
     assert first.workspace == second.workspace == "ab" * 16
-    assert second.requests == ["r1", "r2"]
+    assert (first.requests, second.requests) == (["r1"], ["r2"])
+
+
+def test_a_request_without_a_name_to_publish_is_known_by_its_place_alone(outcome):
+    certificate = certify(state(outcome, JOB), None)
+    assert certificate.requests == []
+    assert certificate.sequence == 1
 
 
 def file_sha256(*model):

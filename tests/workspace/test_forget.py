@@ -63,7 +63,8 @@ def test_the_records_leave_the_counts_and_a_certificate_comes(workspace):
     assert document["certificate"]["epsilon"] <= 1
     certificate = parse_certificate((workspace / "certificates/1.json").read_text())
     assert differences(certificate) == []
-    assert certificate.requests == ["ticket 7"]
+    assert certificate.requests == []
+    assert "ticket 7" not in (workspace / "certificates/1.json").read_text()
     assert certificate.model_sha256 == document["model"]["sha256"]
 
 
@@ -123,7 +124,16 @@ def test_requests_add_up(workspace):
     assert document["records"] == {"public": 120, "private": 147, "forgotten": 3}
     current = parse_certificate((workspace / "certificates/2.json").read_text())
     assert current.forgotten == 3
-    assert current.requests == ["first", "second"]
+    assert current.sequence == 2
+    assert verify(workspace)["valid"]
+
+
+def test_names_are_published_where_that_was_asked_for(tmp_path):
+    workspace = fitted(tmp_path, publish_names=True)
+    forget(workspace, ["00003"], name="first")
+    forget(workspace, ["00004"], name="second")
+    current = parse_certificate((workspace / "certificates/2.json").read_text())
+    assert current.requests == ["second"]
     assert verify(workspace)["valid"]
 
 

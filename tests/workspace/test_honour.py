@@ -25,7 +25,7 @@ def test_the_commit_makes_model_and_certificate_current(tmp_path):
     workspace = usual(tmp_path)
     certificate = honoured(workspace)
     assert differences(certificate) == []
-    assert certificate.requests == ["request 1"]
+    assert certificate.requests == []
     assert status(workspace)["model"]["sha256"] == certificate.model_sha256
     assert verify(workspace)["valid"]
 

@@ -1,7 +1,5 @@
 """Predictions: the estimator's own, for tables of every kind and order."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -48,7 +46,7 @@ def own(workspace, columns):
     """The estimator's own probabilities, on rows that were encoded by the stored rules."""
     (secret,) = (workspace / "secret").iterdir()
     rules = dict(ledger_rows(workspace)["settings"])["encoding"]
-    rows = Encoding.of(json.loads(rules)).encode(workspace, pa.table(columns))
+    rows = Encoding.of(rules).encode(workspace, pa.table(columns))
     return load(secret).predict_proba(rows)
 
 

@@ -1,5 +1,6 @@
 """Tables on disk: every kind is read, what cannot be is named, writing is whole."""
 
+import csv
 import gzip
 
 import pyarrow as pa
@@ -172,3 +173,17 @@ def test_a_row_of_another_length_is_not_quoted(tmp_path):
     with pytest.raises(InvalidInput, match="Expected 3 columns, got 4") as refused:
         read_table(path, text=None)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1+1"]
+)
+def test_what_a_spreadsheet_would_run_is_written_as_text(tmp_path, text):
+    write_table(pa.table({"id": [text, "a=b"], text: ["-5", "+1.5e3"]}), tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        header, first, second = csv.reader(file)
+    assert header == ["id", f"'{text}"]
+    assert first == [f"'{text}", "-5"]
+    assert second == ["a=b", "+1.5e3"]
+    write_table(pa.table({"id": [text]}), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")["id"].to_pylist() == [text]

@@ -4,12 +4,14 @@ import hashlib
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from expunge.errors import MissingPackage
 from expunge.workspace import verify as module
 from expunge.workspace.forget import forget
 from expunge.workspace.verify import verify
+from tests.cli.test_main import expunge
 from tests.workspace.tables_made import change_ledger, everything_in, ledger_rows, usual
 
 
@@ -37,6 +39,7 @@ def test_a_fitted_workspace_is_valid_and_claims_nothing(workspace):
         "first_difference": None,
         "differences": [],
         "claim": None,
+        "together": None,
         "certificates": 0,
         "pending": 0,
         "proof": None,
@@ -172,3 +175,27 @@ def test_a_certificate_that_needs_another_package_is_not_called_wrong(certified,
     monkeypatch.setattr(module, "differences", check_with_the_first_orphaned)
     with pytest.raises(MissingPackage, match="needs the package other"):
         verify(certified)
+
+
+def test_what_all_models_say_together_is_computed_and_said(certified):
+    together = verify(certified)["together"]
+    claims = [
+        json.loads((certified / f"certificates/{number}.json").read_text())["claim"]
+        for number in (1, 2)
+    ]
+    assert together["models"] == 2
+    assert together["mu"] == pytest.approx(np.hypot(*(claim["mu"] for claim in claims)), rel=1e-9)
+    assert together["epsilon"] > max(claim["epsilon"] for claim in claims)
+    outcome = expunge("verify", certified)
+    assert together["statement"] in outcome.out
+
+
+def test_somebody_who_holds_the_certificates_alone_is_told_the_same(certified):
+    first, second = (certified / f"certificates/{number}.json" for number in (1, 2))
+    outcome = expunge("verify", second, "--earlier", first, "--json")
+    assert outcome.status == 0
+    assert outcome.document["together"] == verify(certified)["together"]
+    swapped = expunge("verify", first, "--earlier", second, "--json")
+    assert swapped.status == 1
+    assert swapped.document["first_difference"] == "certificate 1: sequence"
+    assert "has its own" in expunge("verify", certified, "--earlier", first).complaint

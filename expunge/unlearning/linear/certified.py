@@ -129,7 +129,7 @@ class Certified(BaseEstimator):
         """Delete these records from the model; one id or several.
 
         Args:
-            request: What the operator calls this request; the certificate names it.
+            request: A name of this request to publish: its certificate states it.
 
         Raises:
             ValueError: an id that is unknown, public, repeated or already forgotten, named.
@@ -173,7 +173,8 @@ class Certified(BaseEstimator):
             ValueError: the folder holds something else, a later request or another fit's, or the
                 model has a loss of the user's.
         """
-        parameters = self.get_params(deep=False)
+        given = self.get_params(deep=False)
+        parameters = {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items()}
         parameters.pop("loss", None)
         parameters["strategy"] = describe(parameters["strategy"], "strategy")
         if parameters.get("classes") is not None:

@@ -126,12 +126,17 @@ def _sorted_labels(name: str, labels: np.ndarray) -> np.ndarray:
     """Each label once, in order.
 
     Raises:
-        ValueError: labels that have no order, such as None.
+        ValueError: labels that have no order, such as None, or that no file brings back, as dates.
     """
+    problem = f"{name}: labels must be all texts or all numbers"
     try:
-        return np.unique(labels)
+        known = np.unique(labels)
     except TypeError as error:
-        raise ValueError(f"{name}: labels must be all texts or all numbers") from error
+        raise ValueError(problem) from error
+    plain = all(isinstance(label, str | int | float) for label in known.tolist())
+    if known.dtype.kind not in "biufUO" or not plain:
+        raise ValueError(f"{problem}, not {labels.dtype}; write them as text")
+    return known
 
 
 class CertifiedRegressor(RegressorMixin, Certified):
@@ -177,6 +182,9 @@ class CertifiedRegressor(RegressorMixin, Certified):
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)  # noqa: N806
         rows, targets = self._public_records(public, X)
+        for name, values in (("y", y), ("public", targets)):
+            if len(values) and values.dtype.kind not in "biuf":
+                raise ValueError(f"{name}: targets must be numbers, not {values.dtype}")
         self._fit(X, y.astype(np.float64), (rows, targets.astype(np.float64)), ids)
         return self
 

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from expunge.accounting.json_text import parse_json
 from expunge.core.rows import bounded_rows
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
@@ -57,10 +59,40 @@ class LinearHead:
 
     @classmethod
     def of(cls, theta: Tensor, document: str) -> "LinearHead":
-        """Build the head from its `document` and the weights."""
-        stored = json.loads(document)
-        kind, labels = LOSSES[stored["loss"].pop("kind")], stored["labels"]
-        classes = None
-        if labels is not None:
-            classes = np.asarray(labels["values"], dtype=np.dtype(labels["dtype"]))
-        return cls(theta, kind(**stored["loss"]), classes)
+        """Build the head from its `document` and the weights.
+
+        Raises:
+            ValueError: the document is not one, or weights, loss and labels do not belong together.
+        """
+        stored: Any = parse_json(document)
+        try:
+            kind, labels = LOSSES[stored["loss"].pop("kind")], stored["labels"]
+            loss = kind(**stored["loss"])
+            classes = None if labels is None else _labels(labels["values"], labels["dtype"])
+        except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
+            raise ValueError(f"not the head of a model ({error})") from error
+        counts = {Logistic: (1, 2), Softmax: (loss.outputs,), Squared: (None,)}[kind]
+        if (None if classes is None else len(classes)) not in counts:
+            raise ValueError(f"{kind.__name__} has another number of labels")
+        if theta.ndim != 2 or len(theta) != loss.outputs:
+            raise ValueError(
+                f"{kind.__name__} has {loss.outputs} outputs, not {tuple(theta.shape)}"
+            )
+        return cls(theta, loss, classes)
+
+
+def _labels(values: list[Any], written: str) -> np.ndarray:
+    """The labels of a document: numbers or texts of one kind, sorted, none of them twice.
+
+    Raises:
+        ValueError: they are not.
+    """
+    kind, given = np.dtype(written), np.asarray(values)
+    longest = max((len(value) for value in values if isinstance(value, str)), default=0)
+    plain = all(isinstance(value, str | int | float) for value in values)
+    if kind.kind not in "biufUO" or not plain or kind.itemsize > max(8, 4 * longest):
+        raise ValueError(f"labels of the type {written!r}")
+    labels = np.unique(given.astype(kind))
+    if labels.tolist() != values:
+        raise ValueError("labels that are not in order, not all different, or of another type")
+    return labels

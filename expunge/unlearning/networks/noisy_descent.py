@@ -34,6 +34,7 @@ from expunge.unlearning.course import (
     take_noisy_steps,
     with_exact_last,
 )
+from expunge.unlearning.networks.checked_loss import CheckedLoss
 from expunge.unlearning.networks.network_job import NetworkJob
 
 __all__ = [
@@ -179,7 +180,8 @@ class Place:
         kind = Recurrent if isinstance(module, LSTMClassifier) else Network
         start = in_one_vector(dict(module.named_parameters()))
         center = start if around == "start" else torch.zeros_like(start)
-        loss = copy.deepcopy(job.loss)  # whatever it remembers is of this run's records
+        # Whatever the loss remembers is of this run's records.
+        loss = CheckedLoss(copy.deepcopy(job.loss))
         return cls(kind(module, loss), center, start - center)
 
     @property

@@ -22,6 +22,7 @@ from expunge.core.checks import check_fields, count, function, positive
 from expunge.core.module_state import state_of, with_state
 from expunge.errors import NoCertificate
 from expunge.features.module_checks import refuse_half_precision, refuse_hidden_state
+from expunge.unlearning.networks.checked_loss import CheckedLoss
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
 
@@ -90,7 +91,8 @@ def trained(
         optimiser = training.optimiser(parameters, lr=training.step_size)
         steps = training.steps(len(present))
         batches = _batches(present, training.batch_size, order)
-        loss = copy.deepcopy(job.loss)  # whatever it remembers is of this run's records
+        # Whatever the loss remembers is of this run's records.
+        loss = CheckedLoss(copy.deepcopy(job.loss))
         for step in range(steps):
             for group in optimiser.param_groups:
                 group["lr"] = training.step_size * (1 - step / steps)

@@ -216,7 +216,7 @@ class TorchUnlearner:
         """Delete records, one id or several, from the module and from the state behind it.
 
         Args:
-            request: The operator's name for it, which the certificate repeats.
+            request: A name of this request to publish: its certificate states it.
 
         Raises:
             ValueError, NoCertificate: nothing was changed; as for `requests.honour`.

@@ -40,5 +40,8 @@ def load(model: nn.Module, folder: str | Path) -> Certificate | None:
     except (RuntimeError, SafetensorError) as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(str(folder), f"not a saved network of this kind ({reason})") from error
+    for name, value in state.items():
+        if not bool(value.isfinite().all()):
+            raise InvalidInput(str(folder), f"{name} holds NaN or infinity; nothing was loaded")
     model.load_state_dict(state)
     return certificate

@@ -17,7 +17,7 @@ from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import NoCertificate
 from expunge.unlearning.linear import residual as residual_module
-from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
@@ -672,3 +672,50 @@ def test_observer_all_hides_the_deleted_record_from_the_same_attack():
     assert 0.9 < certificate.claim.epsilon <= 1
     allowed = (certificate.claim.mu + 5 / math.sqrt(len(cosines))) / math.sqrt(50)
     assert abs(cosines.mean()) <= allowed
+
+
+DATES = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize("kind", ["datetime64[D]", "datetime64[ns]", "timedelta64[D]"])
+def test_dates_are_refused_as_labels_and_as_targets_in_one_line(kind):
+    rows, labels = labelled(40)
+    dates = DATES.astype("int64").astype(kind)[(labels > 0).astype(int)]
+    for model in (CertifiedClassifier(), CertifiedRegressor()):
+        for given in ((rows, dates), (rows, labels, (rows, dates))):
+            with pytest.raises(
+                ValueError, match=r"^(y|public): .*must be.* numbers, not (date|time)"
+            ):
+                model.fit(*given)
+    with pytest.raises(ValueError, match="classes: labels must be"):
+        CertifiedClassifier(classes=list(DATES)).fit(rows, dates)
+
+
+@pytest.mark.parametrize("kind", [CertifiedClassifier, CertifiedRegressor])
+def test_a_ridge_beyond_torchs_integers_is_a_number_like_any_other(kind):
+    rows, labels = labelled(40)
+    certificates = [kind(l2=l2).fit(rows, labels).forget([3]) for l2 in (2**70, 2.0**70)]
+    assert certificates[0].assumptions == certificates[1].assumptions
+
+
+SCALARS = {
+    "epsilon": (np.float32(1), np.int64(1)),
+    "delta": (np.float32(1e-5), np.float64(1e-5)),
+    "l2": (np.float16(0.5), np.int16(1)),
+    "row_norm": (np.float32(2), np.uint8(2)),
+    "random_state": (np.int64(3), np.uint8(3)),
+    "released": (np.bool_(True), np.bool_(False)),
+    "adaptive_requests": (np.bool_(False),),
+    "target_norm": (np.int64(2),),
+    "radius": (np.float32(4), np.float64(np.inf)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in SCALARS.items() for value in values]
+)
+def test_numpys_scalars_are_saved_as_the_numbers_they_are(tmp_path, name, value):
+    rows, labels = labelled(40)
+    kind = CertifiedRegressor if name in ("target_norm", "radius") else CertifiedClassifier
+    kind(**{name: value}).fit(rows, labels).save(tmp_path / "m")
+    assert getattr(load(tmp_path / "m"), name) == value.item()

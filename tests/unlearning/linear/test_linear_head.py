@@ -40,7 +40,7 @@ def test_scores_are_those_of_rows_within_the_bound():
 
 @pytest.mark.parametrize("loss", [Logistic(0.1), Softmax(3, 0.2, 2.0), Squared(0.3, 1.0, 5.0)])
 def test_the_document_keeps_loss_and_labels_with_their_types(loss):
-    classes = None if isinstance(loss, Squared) else np.arange(3)
+    classes = None if isinstance(loss, Squared) else np.arange(max(2, loss.outputs))
     head = LinearHead(torch.zeros(loss.outputs, 2), loss, classes)
     again = LinearHead.of(head.theta, head.document())
     assert again.loss == loss
@@ -48,3 +48,37 @@ def test_the_document_keeps_loss_and_labels_with_their_types(loss):
         assert again.classes.dtype == classes.dtype
         assert (again.classes == classes).all()
     assert "theta" not in json.loads(head.document())
+
+
+LABELS = {"values": ["a", "b"], "dtype": "<U1"}
+LOSS = {"kind": "Logistic", "l2": 0.1, "row_norm": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "outputs"),
+    [
+        ({"labels": {"values": ["a", "b"], "dtype": "<U1000000000"}}, 1),
+        ({"labels": {"values": [[1], [2]], "dtype": "<i8"}}, 1),
+        ({"labels": {"values": ["b", "a"], "dtype": "<U1"}}, 1),
+        ({"labels": {"values": [1.5, 2.5], "dtype": "<i8"}}, 1),
+        ({"labels": {"values": [None], "dtype": "O"}}, 1),
+        ({"labels": {"values": ["a", "b", "c"], "dtype": "<U1"}}, 1),
+        ({"labels": None}, 1),
+        ({"labels": []}, 1),
+        ({"loss": []}, 1),
+        ({"loss": LOSS | {"kind": []}}, 1),
+        ({"loss": LOSS | {"l2": "x"}}, 1),
+        ({"loss": LOSS | {"more": 1}}, 1),
+        ({}, 2),
+    ],
+)
+def test_a_document_whose_parts_do_not_belong_together_is_refused(change, outputs):
+    document = json.dumps({"loss": LOSS, "labels": LABELS} | change)
+    with pytest.raises(ValueError, match=r"."):
+        LinearHead.of(torch.zeros(outputs, 2), document)
+
+
+@pytest.mark.parametrize("document", ["", "[]", "null", "[" * 10_000])
+def test_what_is_no_document_is_refused(document):
+    with pytest.raises(ValueError, match=r"."):
+        LinearHead.of(torch.zeros(1, 2), document)

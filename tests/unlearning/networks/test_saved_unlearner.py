@@ -104,7 +104,8 @@ def test_the_next_request_is_the_one_that_would_have_been(tmp_path, name, reques
     found = second.forget(["p7", "p8"], request="the last")
     assert comparable(found) == comparable(expected)
     assert found.forgotten == requests + 2
-    assert len(found.requests) == requests + 1
+    assert found.sequence == requests + 1
+    assert found.requests == ["the last"]
     assert bits(second.model.state_dict()) == bits(whole.model.state_dict())
     assert not differences(found)
 

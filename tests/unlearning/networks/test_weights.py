@@ -86,3 +86,14 @@ def test_what_is_no_saved_network_is_named(tmp_path, content):
     with pytest.raises(InvalidInput, match="not a saved") as caught:
         load(network(), tmp_path)
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused_and_not_written(tmp_path, value):
+    damaged, model = network(1), network(5)
+    next(damaged.parameters()).data[0] = value
+    (tmp_path / "model.safetensors").write_bytes(network_bytes(damaged))
+    before = bits(model.state_dict())
+    with pytest.raises(InvalidInput, match="holds NaN or infinity"):
+        load(model, tmp_path)
+    assert bits(model.state_dict()) == before

@@ -1,0 +1,134 @@
+"""The certificates of one fit in their order, and what their models say together.
+
+Every certificate names the one before it by its digest, so the last one refers to all of them and
+none repeats what the others say. To whoever has all r models, they say together
+
+    mu^2 = mu_1^2 + ... + mu_r^2     where every request draws fresh noise around a solution
+                                     (residual, head): THEORY 5.1 a, sqrt(r) mu for equal ones
+    mu = 0                           where every model is trained anew (retrain)
+    mu of the last one               where its history counts every release (observer all): 2.7
+
+Elsewhere noise of earlier requests is still in the later models, and no theorem here says what all
+of them tell: that is refused.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from expunge.accounting.bounds import GDP
+from expunge.accounting.canonical import Difference
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.conversions import outward
+from expunge.accounting.issue import round_up_text
+from expunge.accounting.kinds import KINDS, RELEASE
+from expunge.errors import Refused
+
+__all__ = ["Joint", "chain_differences", "joint", "joint_document"]
+
+ANEW = (
+    "as many models, each retrained by the same rule on the records that were left after its "
+    "request: a record that was asked for later was used by the models before, and nothing is "
+    "claimed about it there"
+)
+NEVER = "the models of the same procedure without any forgotten record, at every release"
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What several models say together: mu-GDP against the comparator, in both directions.
+
+    Args:
+        models: How many; the model before the first request is among them only if its history
+            counts it (observer all).
+    """
+
+    models: int
+    mu: float
+    epsilon: float
+    delta: float
+    comparator: str
+
+    @property
+    def statement(self) -> str:
+        """The claim as a sentence, its epsilon rounded up."""
+        return (
+            f"Whoever has all {self.models} models cannot tell them, beyond epsilon = "
+            f"{round_up_text(self.epsilon)} at delta = {self.delta:g}, from {self.comparator}."
+        )
+
+
+def chain_differences(certificates: Sequence[Certificate]) -> list[Difference]:
+    """What is wrong with the order of certificates that are said to follow each other.
+
+    Args:
+        certificates: In their order; the first need not be the first of its fit.
+    """
+    faults = []
+    for before, after in pairwise(certificates):
+        place = f"certificate {after.sequence}"
+        if after.workspace != before.workspace or after.workspace is None:
+            faults.append(Difference(f"{place}: workspace", "is that of another fit, or none"))
+        elif after.sequence != before.sequence + 1:
+            faults.append(Difference(f"{place}: sequence", f"does not follow {before.sequence}"))
+        elif after.previous != before.sha256:
+            problem = f"is not the digest of certificate {before.sequence}"
+            faults.append(Difference(f"{place}: previous", problem))
+    return faults
+
+
+def joint(certificates: Sequence[Certificate]) -> Joint:
+    """What the models of these certificates say together, to whoever has them all.
+
+    Args:
+        certificates: Of one fit, in their order, each of them verified.
+
+    Raises:
+        Refused: they do not follow each other, or no theorem says what their models say together.
+    """
+    for field, problem in chain_differences(certificates):
+        raise Refused(f"{field} {problem}")
+    last = certificates[-1]
+    strategies = {certificate.strategy for certificate in certificates}
+    if len(strategies) > 1:
+        raise Refused(f"models of several strategies: {', '.join(sorted(strategies))}")
+    if last.observer == "all":
+        return _joint(len(certificates), _mu(last), last.delta, NEVER)
+    kind = KINDS.get(last.strategy)
+    if kind is not RELEASE and not (kind is not None and kind.noise_free):
+        raise Refused(
+            f"noise of earlier requests is still in the models of {last.strategy}, and nothing is "
+            "known of what they say together; observer 'all' counts every model"
+        )
+    if any(certificate.provenance.noise != "operating system" for certificate in certificates):
+        raise Refused("the noise is seeded, so that two models may share it")
+    total = math.sqrt(math.fsum(_mu(certificate) ** 2 for certificate in certificates))
+    return _joint(len(certificates), outward(total), last.delta, ANEW)
+
+
+def joint_document(certificates: Sequence[Certificate]) -> dict[str, Any] | None:
+    """The joint statement as JSON, or why there is none; None for fewer than two certificates."""
+    if len(certificates) < 2:
+        return None
+    try:
+        together = joint(certificates)
+    except Refused as error:
+        return {"refused": str(error)}
+    return {**asdict(together), "statement": together.statement}
+
+
+def _joint(models: int, mu: float, delta: float, comparator: str) -> Joint:
+    return Joint(models, mu, GDP(mu).epsilon(delta), delta, comparator)
+
+
+def _mu(certificate: Certificate) -> float:
+    """The certificate's mu.
+
+    Raises:
+        Refused: its bound has none.
+    """
+    if certificate.claim.mu is None:
+        raise Refused(f"the bound {certificate.claim.bound} does not add up over models")
+    return certificate.claim.mu

@@ -1,0 +1,103 @@
+"""How large a table may become when it is read: bytes after inflation, columns after encoding.
+
+A gzipped or Parquet file of kilobytes can hold gigabytes, and thirty columns of a thousand texts
+become thirty thousand columns of numbers, whose solver takes minutes and gigabytes.
+"""
+
+import gzip
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from expunge.errors import InvalidInput
+
+__all__ = ["USUAL", "TableLimits", "check_width", "inflate", "read_parquet"]
+
+BLOCK = 1 << 20  # bytes inflated at a time
+BATCH = 4096  # rows of Parquet at a time
+
+
+@dataclass(frozen=True)
+class TableLimits:
+    """How large a table may become.
+
+    Args:
+        width: Columns after encoding: one for a number, one for each text of a category.
+        inflated: Bytes of a gzipped or Parquet file once it is read.
+    """
+
+    width: int = 5000
+    inflated: int = 4 << 30
+
+
+USUAL = TableLimits()
+
+
+def check_width(path: Path, widths: dict[str, int], limits: TableLimits) -> None:
+    """Refuse an encoding that is too wide.
+
+    Raises:
+        InvalidInput: it is; the widest column is named.
+    """
+    total = sum(widths.values())
+    if total > limits.width:
+        widest = max(widths, key=lambda name: widths[name])
+        raise InvalidInput(
+            str(path),
+            f"the columns become {total:,}, most of them ({widths[widest]:,}) from {widest!r}: "
+            f"leave some out with --drop, or raise --max-width from {limits.width:,}",
+        )
+
+
+def inflate(path: Path, content: bytes, limits: TableLimits) -> bytes:
+    """The content of a gzipped file.
+
+    Raises:
+        InvalidInput: it is too large.
+        OSError, EOFError, zlib.error: it is not gzipped, or damaged.
+    """
+    inflated = io.BytesIO()
+    with gzip.open(io.BytesIO(content)) as file:
+        while block := file.read(BLOCK):
+            _check_size(path, inflated.tell() + len(block), limits)
+            inflated.write(block)
+    return inflated.getvalue()
+
+
+def read_parquet(path: Path, content: bytes, limits: TableLimits) -> pa.Table:
+    """The table of a Parquet file, read in batches so that its size is seen while it grows.
+
+    Raises:
+        InvalidInput: it is too large, or repeats a column.
+        ArrowException, OSError: it is not Parquet, or damaged.
+    """
+    file = parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False)
+    names = file.schema_arrow.names
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(str(path), f"column {name!r} is there twice")
+    return pa.Table.from_batches(_batches(path, file, limits), file.schema_arrow)
+
+
+def _batches(
+    path: Path, file: parquet.ParquetFile, limits: TableLimits
+) -> Iterator[pa.RecordBatch]:
+    size = 0
+    # Arrow's threads may outlive a process that exits on bad input, and abort it.
+    for batch in file.iter_batches(BATCH, use_threads=False):
+        size += batch.nbytes
+        _check_size(path, size, limits)
+        yield batch
+
+
+def _check_size(path: Path, size: int, limits: TableLimits) -> None:
+    if size > limits.inflated:
+        raise InvalidInput(
+            str(path),
+            f"holds more than {limits.inflated:,} bytes when it is read; "
+            "--max-inflated raises the limit",
+        )

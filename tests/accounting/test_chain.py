@@ -1,0 +1,147 @@
+"""Certificates that follow each other, and what their models say together."""
+
+import math
+
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from expunge.accounting.assumptions import Assumptions
+from expunge.accounting.chain import chain_differences, joint, joint_document
+from expunge.accounting.history import History, Phase
+from expunge.accounting.issue import issue
+from expunge.accounting.reservations import Provenance
+from expunge.accounting.stated import Stated
+from expunge.errors import Refused
+
+FIT = "a" * 32
+SYSTEM = Provenance(noise="operating system", state="sole")
+RELEASE = Assumptions(
+    strong_convexity=0.0, smoothness=0.0, lipschitz=1.0, initial_distance=0.1,
+    marks={"initial_distance": "enforced", "smoothness": "enforced", "lipschitz": "enforced",
+           "strong_convexity": "enforced"},
+)  # fmt: skip
+DESCENT = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
+
+
+def draw(samples, sigma):
+    """One draw of release noise: mu = 0.1 / (sqrt(2) sigma)."""
+    return History((Phase(1, 1.0, sigma, samples),))
+
+
+def facts(number, before, **changes):
+    stated = {
+        "strategy": "residual", "records": 100, "provenance": SYSTEM, "workspace": FIT,
+        "model_sha256": "b" * 64, "generation": number, "sequence": number,
+        "previous": None if before is None else before.sha256,
+        "earlier_releases": "not covered" if number > 1 else None,
+    }  # fmt: skip
+    return Stated(**stated | changes)
+
+
+def chain(sigmas, **changes):
+    """Certificates of one fit with these release noises, one record forgotten at each request."""
+    issued = []
+    for number, sigma in enumerate(sigmas, start=1):
+        stated = facts(number, issued[-1] if issued else None, **changes)
+        issued.append(issue(RELEASE, draw(100 - number, sigma), delta=1e-5, stated=stated))
+    return issued
+
+
+def test_equal_models_say_sqrt_r_times_what_one_says():
+    for models in (1, 2, 9):
+        certificates = chain([0.5] * models)
+        together = joint(certificates)
+        assert together.models == models
+        assert together.mu == pytest.approx(math.sqrt(models) * certificates[0].claim.mu, rel=1e-9)
+        assert together.mu >= math.sqrt(models) * certificates[0].claim.mu
+
+
+def test_epsilon_is_that_of_independent_gaussians_seen_together():
+    """Against an independent accountant, which composes the mechanisms numerically."""
+    certificates = chain([0.2, 0.3, 0.5])
+    together = joint(certificates)
+    loss = pld.identity(value_discretization_interval=1e-4)
+    for certificate in certificates:
+        one = pld.from_gaussian_mechanism(
+            1 / certificate.claim.mu, value_discretization_interval=1e-4
+        )
+        loss = loss.compose(one)
+    assert together.epsilon == pytest.approx(loss.get_epsilon_for_delta(1e-5), rel=1e-3)
+    assert together.epsilon > max(certificate.epsilon for certificate in certificates)
+
+
+def test_models_trained_anew_are_the_retrained_ones():
+    issued = []
+    for number in (1, 2):
+        before = issued[-1] if issued else None
+        commitment = {
+            "strategy": "retrain",
+            "model_sha256": None,
+            "commitments": {"model": "c" * 64},
+        }
+        stated = facts(number, before, **commitment)
+        history = History((Phase(1, 1.0, 0.0, 100 - number),))
+        same = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
+        issued.append(issue(same, history, delta=1e-5, stated=stated))
+    assert joint(issued).mu == 0
+    assert joint(issued).epsilon == 0
+
+
+def descent(number, before, observer):
+    """Noisy descent after so many requests, each for one record."""
+    released = observer == "all"
+    phases = [
+        Phase(50, 0.5, 2.0, 100 - done, number - done, released=released) for done in range(number)
+    ]
+    history = History((*phases, Phase(5, 0.5, 2.0, 100 - number)))
+    stated = facts(number, before, strategy="langevin", earlier_releases=None)
+    if not released and number > 1:
+        stated = stated.model_copy(update={"earlier_releases": "not covered"})
+    return issue(DESCENT, history, delta=1e-5, stated=stated)
+
+
+def test_for_observer_all_the_last_certificate_speaks_for_all_models():
+    first = descent(1, None, "all")
+    second = descent(2, first, "all")
+    together = joint([first, second])
+    assert together.mu == second.claim.mu
+    assert "without any forgotten record" in together.comparator
+
+
+def test_where_earlier_noise_is_still_in_the_model_nothing_is_said():
+    first = descent(1, None, "final")
+    second = descent(2, first, "final")
+    with pytest.raises(Refused, match="noise of earlier requests is still in the models"):
+        joint([first, second])
+    assert "observer 'all' counts every model" in joint_document([first, second])["refused"]
+
+
+def test_seeded_noise_may_be_shared_so_nothing_is_said():
+    seeded = Provenance(noise="seeded", state="sole")
+    with pytest.raises(Refused, match="seeded"):
+        joint(chain([0.5, 0.5], provenance=seeded))
+
+
+def test_certificates_that_do_not_follow_each_other_are_named():
+    certificates, others = chain([0.5, 0.5, 0.5]), chain([0.4, 0.5])
+    assert chain_differences(certificates) == []
+    assert chain_differences(certificates[1:]) == []
+    (fault,) = chain_differences([certificates[0], certificates[2]])
+    assert fault.field == "certificate 3: sequence"
+    (fault,) = chain_differences([others[0], certificates[1]])
+    assert fault.field == "certificate 2: previous"
+    (fault,) = chain_differences([certificates[0], chain([0.5, 0.5], workspace="d" * 32)[1]])
+    assert fault.field == "certificate 2: workspace"
+    with pytest.raises(Refused, match="certificate 2: previous"):
+        joint([others[0], certificates[1]])
+
+
+def test_one_certificate_has_nothing_to_be_seen_together_with():
+    assert joint_document(chain([0.5])) is None
+    assert joint_document(chain([0.5, 0.5]))["statement"].startswith("Whoever has all 2 models")
+
+
+def test_certificates_grow_no_longer_with_the_requests_before():
+    certificates = chain([0.5] * 40)
+    sizes = [len(certificate.canonical()) for certificate in certificates]
+    assert max(sizes[1:]) - min(sizes[1:]) < 20
