@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 
 from expunge.errors import InvalidInput
-from expunge.ledger import Entries, Model
+from expunge.ledger import Model
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.folder import Folder
@@ -17,8 +17,11 @@ from expunge.workspace.folder import Folder
 __all__ = ["head_of", "loaded"]
 
 
-def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
+def head_of(folder: Folder, model: Model, head: str) -> LinearHead:
     """Read the model's file as a head that predicts.
+
+    Args:
+        head: What the ledger says of it.
 
     Raises:
         InvalidInput: the model's file is not the one that the ledger names.
@@ -31,7 +34,7 @@ def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
         theta = tensors_of(content)["theta"]
     except (SafetensorError, KeyError) as error:
         raise InvalidInput(str(path), f"not a model ({error})") from error
-    return LinearHead.of(theta, entries.setting("head"))
+    return LinearHead.of(theta, head)
 
 
 def loaded(folder: Folder, model: Model) -> CertifiedClassifier | CertifiedRegressor:

@@ -31,10 +31,14 @@ def predict(
     """
     check_output(output)
     folder = Folder.opened(workspace)
-    with folder.reading() as (entries, _):
-        options = Options.of(entries.setting("options"))
-        encoding = Encoding.of(json.loads(entries.setting("encoding")))
-    model, head = folder.steady(lambda entries, model: (model, head_of(folder, entries, model)))
+    options, encoding = folder.look(
+        lambda entries, _: (entries.setting("options"), entries.setting("encoding"))
+    )
+    options, encoding = Options.of(options), Encoding.of(json.loads(encoding))
+    model, head = folder.steady(
+        lambda entries, model: (model, entries.setting("head")),
+        lambda said: (said[0], head_of(folder, *said)),
+    )
     folder.ledger.close()
     progress("reading")
     table = read_table(file, text=[options.id, *encoding.categories])

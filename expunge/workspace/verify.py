@@ -1,13 +1,14 @@
 """`verify`: the certificate's numbers again, and that files and ledger say the same."""
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.verification import Difference, differences, file_differences
 from expunge.errors import InvalidInput, MissingPackage
-from expunge.ledger import Entries, Model
+from expunge.ledger import Entries, Model, Request
 from expunge.workspace.folder import Folder
 
 __all__ = ["verify"]
@@ -19,32 +20,71 @@ def verify(workspace: Path) -> dict[str, Any]:
     Signatures come with the deletion desk: until then this finds accidents, not forgeries.
     """
     folder = Folder.opened(workspace)
-    document = folder.steady(lambda entries, model: _check(folder, entries, model))
+    document = folder.steady(
+        lambda entries, model: _stated(folder, entries, model), lambda said: _check(folder, said)
+    )
     folder.ledger.close()
     return document
 
 
-def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
-    faults = _file_difference(folder.model_file(model.sha256), model.sha256)
-    documents, current = entries.certificates(), entries.certificate_of(model)
-    for number, document in documents.items():
-        faults += _certificate_differences(folder.certificate_file(number), document)
+@dataclass(frozen=True)
+class _Stated:
+    """What the ledger says, to be held against the files.
+
+    Args:
+        unwritten: Certificates of requests that are committed, whose files may be still to come.
+        unerased: Files that such requests still have to erase.
+    """
+
+    model: Model
+    certificates: dict[int, str]
+    unwritten: set[int]
+    current: str | None
+    forgotten: int
+    requests: list[Request]
+    unerased: tuple[Path, ...]
+
+    def named(self, *states: str) -> list[str]:
+        """The names of the requests in these states."""
+        return [request.name for request in self.requests if request.state in states]
+
+
+def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
+    return _Stated(
+        model=model,
+        certificates=entries.certificates(),
+        unwritten=set(entries.certificates("committed")),
+        current=entries.certificate_of(model),
+        forgotten=entries.counts()["forgotten"],
+        requests=entries.requests(),
+        unerased=folder.unerased(entries),
+    )
+
+
+def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
+    faults = _file_difference(folder.model_file(said.model.sha256), said.model.sha256)
+    for number, document in said.certificates.items():
+        file = folder.certificate_file(number)
+        if file.exists() or number not in said.unwritten:
+            faults += _certificate_differences(file, document)
     claim = None
-    if current is not None:
+    if said.current is not None:
         try:
-            certificate = parse_certificate(current)
+            certificate = parse_certificate(said.current)
         except InvalidInput as error:
             faults.append(Difference("ledger.sqlite", f"does not hold a certificate ({error})"))
         else:
             claim = certificate.claim.model_dump(mode="json")
-            faults += _ledger_differences(certificate, model, entries)
+            faults += _ledger_differences(certificate, said)
     return {
         "valid": not faults,
         "first_difference": faults[0].field if faults else None,
         "differences": [difference._asdict() for difference in faults],
         "claim": claim,
-        "certificates": len(documents),
-        "pending": len(entries.requests("pending")),
+        "certificates": len(said.certificates),
+        "pending": len(said.named("pending")),
+        "committed": said.named("committed"),
+        "unerased": [str(path) for path in said.unerased],
     }
 
 
@@ -73,14 +113,11 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
     return [Difference(f"{path}: {problem.field}", problem.problem) for problem in problems]
 
 
-def _ledger_differences(
-    certificate: Certificate, model: Model, entries: Entries
-) -> list[Difference]:
-    faults = [*differences(certificate), *file_differences(certificate, model.sha256)]
-    gone, honoured = entries.counts()["forgotten"], entries.requests("honoured")
-    if certificate.forgotten != gone:
-        problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
-        faults.append(Difference("forgotten", problem))
-    if sorted(certificate.requests) != sorted(request.name for request in honoured):
+def _ledger_differences(certificate: Certificate, said: _Stated) -> list[Difference]:
+    faults = [*differences(certificate), *file_differences(certificate, said.model.sha256)]
+    if certificate.forgotten != said.forgotten:
+        counted = f"the ledger counts {said.forgotten} forgotten records"
+        faults.append(Difference("forgotten", f"is {certificate.forgotten}, but {counted}"))
+    if sorted(certificate.requests) != sorted(said.named("committed", "honoured")):
         faults.append(Difference("requests", "are not those that the ledger calls honoured"))
     return faults

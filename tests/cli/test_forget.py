@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from expunge.ledger import ledger
+from expunge.ledger import sqlite_file
 from tests.cli.test_main import expunge
 from tests.cli.workspaces import made, printed, refused, tables
 from tests.workspace.tables_made import change_ledger, everything_in
@@ -53,7 +53,7 @@ def test_people_read_what_was_certified(workspace):
         (["nobody"], "'nobody' is unknown"),
         (["3"], "'3' is unknown"),
         (["90003"], "'90003' is public"),
-        (["00001"], "'00001' is already forgotten"),
+        (["00001", "00003"], "'00001' is already forgotten"),
         (["00003", "00003"], "'00003' is given twice"),
         (["00003", "--ids", "-"], "'00003' is given twice"),
         (["00004", "nobody"], "'nobody' is unknown"),
@@ -72,11 +72,11 @@ def test_bad_input_is_one_line_that_names_it_and_nothing_is_recorded(workspace, 
     assert everything_in(workspace) == before
 
 
-def test_an_id_that_is_pending_is_refused_and_then_honoured_without_ids(workspace):
+def test_an_id_that_is_pending_is_refused_in_another_request_and_honoured_without_ids(workspace):
     change_ledger(workspace, "INSERT INTO requests VALUES (1, 'old', '2026-01-01', 'pending')")
     change_ledger(workspace, "INSERT INTO requested VALUES (1, '00003')")
     before = everything_in(workspace)
-    assert "'00003' is already in request 1" in refused("forget", workspace, "00003")
+    assert "'00003' is already in request 1" in refused("forget", workspace, "00003", "00004")
     assert everything_in(workspace) == before
     assert "PENDING" in expunge("status", workspace).out
     assert printed("forget", workspace)["honoured"] == ["old"]
@@ -111,7 +111,7 @@ def test_what_is_no_workspace_is_refused(tmp_path):
 
 
 def test_while_another_process_works_there_is_one_line_and_readers_go_on(workspace, monkeypatch):
-    monkeypatch.setattr(ledger, "_prepare", impatient)
+    monkeypatch.setattr(sqlite_file, "_prepare", impatient)
     other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert "another process is working" in refused("forget", workspace, "00003")

@@ -39,6 +39,8 @@ def test_a_fitted_workspace_is_valid_and_claims_nothing(workspace):
         "claim": None,
         "certificates": 0,
         "pending": 0,
+        "committed": [],
+        "unerased": [],
     }
 
 
