@@ -6,7 +6,7 @@ wait and never write (`ledger.sqlite_file`), and one process writes at a time. N
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,8 @@ class Ledger:
             Overtaken: a writer changed the file meanwhile; look again.
             InvalidInput: not a ledger, or one that cannot be read without writing.
         """
-        with self._errors():
-            if self._file is None:
-                with self._engine.begin() as connection:
-                    yield Entries(connection)
-            else:
-                with reading_connection(self._file) as connection:
-                    yield Entries(connection)
+        with self._errors(), self._reader() as connection:
+            yield Entries(connection)
 
     @contextmanager
     def writing(self) -> Iterator["Entries"]:
@@ -93,6 +88,9 @@ class Ledger:
         """Leave nothing of earlier entries beside the file; False while a reader needs them."""
         with self._errors():
             return self._file is None or empty_log(self._engine)
+
+    def _reader(self) -> AbstractContextManager[Connection]:
+        return self._engine.begin() if self._file is None else reading_connection(self._file)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

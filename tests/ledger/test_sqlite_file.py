@@ -14,14 +14,15 @@ from expunge.errors import InvalidInput
 from expunge.ledger import Ledger, Overtaken, sqlite_file
 from expunge.ledger.sqlite_file import file_of
 
-KILLED = """
+WRITER = """
 import os, signal, sys
 from pathlib import Path
 from expunge.ledger import Ledger
 made = Ledger(Path(sys.argv[1]))
 with made.writing() as entries:
     entries.add_request(["r1"])
-os.kill(os.getpid(), signal.SIGKILL)
+print("done", flush=True)
+sys.stdin.read()
 """
 
 
@@ -71,11 +72,10 @@ def test_a_file_that_nobody_writes_is_read_without_a_trace(file):
 
 
 def test_what_a_writer_has_committed_is_read_from_its_log_without_a_trace(file):
-    made = ask(file, "r1")
-    assert file.with_name("ledger.sqlite-wal").stat().st_size
-    with unchanged(file):
-        assert asked(file) == ["r1"]
-    made.close()
+    with writer_of(file):
+        assert file.with_name("ledger.sqlite-wal").stat().st_size
+        with unchanged(file):
+            assert asked(file) == ["r1"]
 
 
 def test_a_writer_in_the_middle_keeps_no_reader_waiting(file):
@@ -88,9 +88,21 @@ def test_a_writer_in_the_middle_keeps_no_reader_waiting(file):
     made.close()
 
 
+@contextmanager
+def writer_of(file):
+    """A process that has committed a request, and keeps the ledger open."""
+    command = [sys.executable, "-c", WRITER, str(file)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=os.getcwd()
+    ) as child:
+        assert child.stdout.readline() == b"done\n"
+        yield child
+
+
 def killed(file):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(file)], cwd=os.getcwd())
-    assert done.returncode == -signal.SIGKILL
+    with writer_of(file) as child:
+        child.kill()
+    assert child.returncode == -signal.SIGKILL
     assert file.with_name("ledger.sqlite-wal").stat().st_size
 
 
