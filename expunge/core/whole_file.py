@@ -2,10 +2,17 @@
 
 import errno
 import os
+import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["check_writable", "share", "sync", "write_whole"]
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None
+
+__all__ = ["check_writable", "remove_unfinished", "share", "sync", "write_whole"]
 
 
 def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
@@ -21,15 +28,44 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "wb") as file:
+            _try_lock(handle)  # so that others can tell it from what a killed run left
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if not private:
-            share(Path(name))  # temporary files are private
-        Path(name).replace(path)
+            if not private:
+                share(Path(name))  # temporary files are private
+            Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed runs left beside a file that they were about to write.
+
+    A file that a process is still writing is locked by it, and stays.
+    """
+    name = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}")
+    for left in path.parent.iterdir():
+        if not name.fullmatch(left.name):
+            continue
+        with suppress(OSError):  # gone already, or not ours to remove
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                if _try_lock(handle):
+                    left.unlink()
+            finally:
+                os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    """Lock an open file; False if another process has it, or the system knows no such locks."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return fcntl is not None
 
 
 def share(path: Path) -> None:

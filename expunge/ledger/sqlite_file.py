@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from expunge.errors import InvalidInput
@@ -94,14 +95,14 @@ def reading_connection(file: Path) -> Iterator[Connection]:
         if not _has_log(file):
             version = _version(file)
             if not _has_log(file):  # so no log was being moved into the file when it was read
-                with _connected(file, "immutable=1") as connection, _unchanged(file, version):
+                with closing(_begun(file, "immutable=1")) as connection, _unchanged(file, version):
                     yield connection
                 return
-        elif _index_of(file).exists():
-            with _connected(file, "mode=ro&readonly_shm=1") as connection:
+        elif (connection := _begun_with_log(file)) is not None:
+            with closing(connection):
                 yield connection
             return
-        time.sleep(0.01 * attempt)  # the last writer takes its index away before its log
+        time.sleep(0.01 * attempt)  # the last writer takes the index and then the log away
     raise InvalidInput(
         str(file),
         f"entries of an interrupted run wait in {file.name}-wal, and reading them would write; "
@@ -109,13 +110,26 @@ def reading_connection(file: Path) -> Iterator[Connection]:
     )
 
 
-@contextmanager
-def _connected(file: Path, how: str) -> Iterator[Connection]:
+def _begun(file: Path, how: str) -> Connection:
+    """A connection in a transaction that has begun to read."""
     address = f"file:{quote(str(file))}?{how}"
     engine = create_engine("sqlite://", creator=lambda: _opened(address), poolclass=NullPool)
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
-    with engine.begin() as connection:
-        yield connection
+    connection = engine.connect()
+    try:
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql("PRAGMA schema_version").scalar()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _begun_with_log(file: Path) -> Connection | None:
+    """The same with file and log together; None where the index is gone, or the log by now."""
+    try:
+        return _begun(file, "mode=ro&readonly_shm=1")
+    except OperationalError:
+        return None
 
 
 def _opened(address: str) -> sqlite3.Connection:
@@ -149,7 +163,3 @@ def _has_log(file: Path) -> bool:
         return log.stat().st_size > 0
     except FileNotFoundError:
         return False
-
-
-def _index_of(file: Path) -> Path:
-    return file.with_name(f"{file.name}-shm")

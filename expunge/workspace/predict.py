@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from expunge.core.whole_file import remove_unfinished
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.current_model import head_of
 from expunge.workspace.encoding import Encoding
@@ -52,6 +53,7 @@ def predict(
         for start in range(0, table.num_rows, BLOCK)
     ]
     progress("writing")
+    remove_unfinished(output)
     write_table(pa.concat_tables(blocks).rename_columns({"id": options.id}), output)
     return {"rows": table.num_rows, "model": {"sha256": model.sha256}, "output": str(output)}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from expunge.accounting.trade_offs import trade_offs
-from expunge.core.whole_file import check_writable, write_whole
+from expunge.core.whole_file import check_writable, remove_unfinished, write_whole
 from expunge.ledger import Model
 from expunge.report.page import page
 from expunge.unlearning.linear.langevin import Langevin, setting_of
@@ -32,6 +32,7 @@ def report(workspace: Path, output: Path) -> dict[str, Any]:
         lambda said: _document(folder, said),
     )
     folder.ledger.close()
+    remove_unfinished(output)
     write_whole(output, page(document).encode())
     return {"output": str(output), "records": document["records"]}
 

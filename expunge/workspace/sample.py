@@ -1,14 +1,13 @@
 """`sample`: many models from one law, for estimates and audits. Seeded: never for release."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from safetensors.torch import save_file
+from safetensors.torch import save
 
-from expunge.core.whole_file import check_writable
+from expunge.core.whole_file import check_writable, remove_unfinished, write_whole
 from expunge.errors import InvalidInput
 from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
 from expunge.unlearning.linear.langevin import Langevin
@@ -80,9 +79,8 @@ def sample(
     except (ValueError, RuntimeError, ImportError) as error:
         raise InvalidInput("sample", str(error)) from error
     if not shards:
-        unfinished = output.with_name(f".{output.name}.{os.getpid()}")
-        save_file({"weights": ensemble.weights.contiguous()}, unfinished)
-        unfinished.replace(output)
+        remove_unfinished(output)
+        write_whole(output, save({"weights": ensemble.weights.contiguous()}))
     return {
         "output": str(output),
         "regime": sampling.regime,

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from expunge.core.whole_file import share, sync, write_whole
+from expunge.core.whole_file import remove_unfinished, share, sync, write_whole
 
 
 def test_a_written_file_is_whole_and_alone(tmp_path):
@@ -45,6 +45,29 @@ def test_a_write_that_is_interrupted_before_the_rename_keeps_the_old_file(tmp_pa
     with pytest.raises(KeyboardInterrupt):
         write_whole(file, b"second")
     assert file.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path):
+    file = tmp_path / "out (1).json"
+    others = [file, tmp_path / ".out (1).json.bak", tmp_path / ".other.json.a1b2c3d4"]
+    for other in others:
+        other.write_bytes(b"kept")
+    (tmp_path / ".out (1).json.a1b2c3d4").write_bytes(b"left")
+    remove_unfinished(file)
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+
+
+def test_what_another_process_is_writing_is_not_removed(tmp_path, monkeypatch):
+    file, synced = tmp_path / "out.json", os.fsync
+
+    def meanwhile(handle):
+        remove_unfinished(file)
+        synced(handle)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    write_whole(file, b"content")
+    assert file.read_bytes() == b"content"
     assert list(tmp_path.iterdir()) == [file]
 
 

@@ -135,9 +135,8 @@ def test_whoever_takes_the_lease_leaves_the_holder_before_without_it(ledger):
         second = entries.take_lease("process 2")
         entries.check_lease(second)
     assert (first.number, second.number) == (1, 2)
-    with pytest.raises(Overtaken, match="lease 1 was taken over by lease 2"):
-        with ledger.writing() as entries:
-            entries.check_lease(first)
+    with ledger.writing() as entries, pytest.raises(Overtaken, match="1 was taken over by lease 2"):
+        entries.check_lease(first)
     with ledger.writing() as entries:
         entries.return_lease(first)  # it has none to return
         assert entries.lease() == second
