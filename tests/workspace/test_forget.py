@@ -504,8 +504,11 @@ def test_whoever_is_killed_leaves_the_old_model_and_its_request_or_the_new_one(t
     assert set(states) == set(order)
     for state, outcome in zip(states, outcomes, strict=True):
         if state != "unasked":
-            assert _kinds(outcome["after"]) == ONE_OF_EACH
-            assert outcome["after"] == [name for name in outcome["after"] if "/." not in name]
+            after = outcome["after"]
+            if state == "honoured":  # its lock, if it was killed just before it took it away
+                after = [name for name in after if name != "secret/.lock"]
+            assert _kinds(after) == ONE_OF_EACH
+            assert after == [name for name in after if "/." not in name]
 
 
 # Model, certificate, index, document, state and one chunk of rows make the secret state.
