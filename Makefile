@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test slow lint docs smoke schema bench clean
+.PHONY: setup demo test slow lint docs smoke schema torture bench clean
 
 setup: .venv/installed
 
@@ -36,6 +36,10 @@ smoke: setup  ## every experiment at its smallest scale
 
 schema: setup  ## after a change to the certificate
 	$(BIN)/python -c 'from expunge.accounting.certificate import json_schema; print(json_schema(), end="")' > expunge/accounting/certificate.schema.json
+
+torture: setup  ## kills among processes that ask at once; half an hour
+	$(BIN)/python -m tests.torture kills --count 500 --seed 0
+	$(BIN)/python -m tests.torture tables
 
 bench: setup
 	$(BIN)/python -m benchmarks

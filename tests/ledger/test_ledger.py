@@ -248,7 +248,7 @@ def test_an_exception_undoes_the_whole_block(ledger):
 
 
 def test_a_second_writer_is_told_and_readers_see_what_was_there(ledger, monkeypatch):
-    monkeypatch.setattr(sqlite_file, "_prepare", impatient)
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 1)
     other = Ledger(ledger.where)
     with ledger.writing() as entries:
         entries.add_request(["r1"])
@@ -259,12 +259,6 @@ def test_a_second_writer_is_told_and_readers_see_what_was_there(ledger, monkeypa
     with other.reading() as seen:
         assert len(seen.requests()) == 1
     other.close()
-
-
-def impatient(connection, _):
-    connection.isolation_level = None
-    for line in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=1"):
-        connection.execute(f"PRAGMA {line}")
 
 
 def test_a_view_does_not_change_while_it_is_looked_at(ledger):

@@ -12,8 +12,10 @@ from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
 from expunge.ledger import Busy, sqlite_file
+from expunge.workspace import forget as module
 from expunge.workspace.folder import Folder
 from expunge.workspace.forget import Pending, forget
+from expunge.workspace.honour import honour
 from expunge.workspace.predict import predict
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify
@@ -262,7 +264,7 @@ def interrupted(*_):
 
 
 def test_a_second_writer_is_told_and_readers_go_on(workspace, monkeypatch):
-    monkeypatch.setattr(sqlite_file, "_prepare", impatient)
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 1)
     before = everything_in(workspace)
     other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -276,12 +278,6 @@ def test_a_second_writer_is_told_and_readers_go_on(workspace, monkeypatch):
     other.close()
     assert everything_in(workspace) == before
     assert forget(workspace, ["00003"])["records"]["forgotten"] == 1
-
-
-def impatient(connection, _):
-    connection.isolation_level = None
-    for line in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=1"):
-        connection.execute(f"PRAGMA {line}")
 
 
 # ---- the same command twice -----------------------------------------------------------------
@@ -412,16 +408,15 @@ def test_a_reader_in_the_middle_of_earlier_entries_keeps_the_request_committed(
 
 
 def test_who_waits_is_served_by_the_one_at_work(workspace, monkeypatch):
-    from expunge.workspace import forget as module
-
     folder = Folder.opened(workspace)
     pauses = []
 
     def meanwhile(seconds):
         """The other process honours the request, then is done."""
         pauses.append(seconds)
-        assert status(workspace)["requests"][0]["state"] == "pending"
-        module._work(folder, lease, lambda _: None)
+        (request,) = folder.look(lambda entries, _: entries.requests("pending"))
+        honour(folder, lease, request, lambda _: None)
+        assert folder.finish(lease) == ()
 
     monkeypatch.setattr(module.time, "sleep", meanwhile)
     with folder.leased() as lease:
@@ -432,50 +427,43 @@ def test_who_waits_is_served_by_the_one_at_work(workspace, monkeypatch):
 
 
 def test_who_waits_takes_over_when_the_one_at_work_is_gone(workspace, monkeypatch):
-    from expunge.workspace import forget as module
-
-    folder = Folder.opened(workspace)
-    work = folder.leased()
+    work = Folder.opened(workspace).leased()
     work.__enter__()
     monkeypatch.setattr(module.time, "sleep", lambda _: work.__exit__(None, None, None))
     assert forget(workspace, ["00003"])["honoured"] == ["request 1"]
 
 
-def test_who_was_overtaken_begins_again(workspace, monkeypatch):
-    from expunge.workspace import honour as module
+def at_first_writing(workspace, change):
+    """A callback for `forget`: before its first commit another process changes the ledger."""
+    stages = []
 
-    calls, evaluate = [], module._evaluation
-
-    def meanwhile(folder, *arguments):
-        calls.append(1)
-        if len(calls) == 1:
+    def progress(stage):
+        stages.append(stage)
+        if stage.endswith("writing") and sum(one.endswith("writing") for one in stages) == 1:
+            folder = Folder.opened(workspace)
             with folder.ledger.writing() as entries:
-                entries.take_lease("a successor that dies at once")
-        return evaluate(folder, *arguments)
+                change(entries)
+            folder.ledger.close()
 
-    monkeypatch.setattr(module, "_evaluation", meanwhile)
-    document = forget(workspace, ["00003"])
-    assert len(calls) == 2
+    progress.stages = stages
+    return progress
+
+
+def test_who_was_overtaken_begins_again(workspace):
+    progress = at_first_writing(workspace, lambda entries: entries.take_lease("it dies at once"))
+    document = forget(workspace, ["00003"], progress=progress)
+    assert sum(stage.endswith("writing") for stage in progress.stages) == 2
     assert document["records"]["forgotten"] == 1
     assert document["requests"][0]["state"] == "honoured"
     assert _kinds(files_of(workspace)) == ONE_OF_EACH
     assert verify(workspace)["valid"]
 
 
-def test_requests_that_come_while_another_is_in_work_are_honoured_too(workspace, monkeypatch):
+def test_requests_that_come_while_another_is_in_work_are_honoured_too(workspace):
     """Whoever asked may be dead by then."""
-    from expunge.workspace import honour as module
-
-    evaluate = module._evaluation
-
-    def meanwhile(folder, *arguments):
-        with folder.ledger.writing() as entries:
-            if len(entries.requests()) == 1:
-                entries.add_request(["00004"])
-        return evaluate(folder, *arguments)
-
-    monkeypatch.setattr(module, "_evaluation", meanwhile)
-    assert forget(workspace, ["00003"])["honoured"] == ["request 1", "request 2"]
+    progress = at_first_writing(workspace, lambda entries: entries.add_request(["00004"]))
+    document = forget(workspace, ["00003"], progress=progress)
+    assert document["honoured"] == ["request 1", "request 2"]
 
 
 # ---- killed -------------------------------------------------------------------------------------

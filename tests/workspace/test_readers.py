@@ -33,7 +33,7 @@ STATES = {  # and what a reader says of the request
     "in work": ["pending"],
     "committed": ["committed"],
 }
-ROOT = Path(__file__).parents[2]
+ROOT, MODULE = Path(__file__).parents[2], "tests.workspace.test_readers"
 
 
 def die():
@@ -64,7 +64,7 @@ def places(tmp_path_factory):
     for state in STATES:
         made[state] = usual(tmp_path_factory.mktemp("readers"))
         if state != "untouched":
-            code = f"import {__name__} as module; module.bring_to({str(made[state])!r}, {state!r})"
+            code = f"from {MODULE} import bring_to; bring_to({str(made[state])!r}, {state!r})"
             done = subprocess.run([sys.executable, "-c", code], cwd=ROOT)
             assert done.returncode == -signal.SIGKILL
     return made
