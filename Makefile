@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test slow lint docs smoke schema sbom bench clean
+.PHONY: setup demo test slow lint docs smoke schema sbom torture bench clean
 
 setup: .venv/installed
 
@@ -43,6 +43,9 @@ sbom: setup  ## sbom.json, the bill of materials (CycloneDX), and known vulnerab
 	build/security/bin/cyclonedx-py environment --output-format JSON --output-file sbom.json $(BIN)/python
 	$(BIN)/python -m pip freeze --exclude-editable > build/security/installed.txt
 	build/security/bin/pip-audit --disable-pip --no-deps --requirement build/security/installed.txt
+torture: setup  ## kills among processes that ask at once; half an hour
+	$(BIN)/python -m tests.torture kills --count 500 --seed 0
+	$(BIN)/python -m tests.torture tables
 
 bench: setup
 	$(BIN)/python -m benchmarks

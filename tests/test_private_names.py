@@ -20,7 +20,6 @@ STILL_READ_BY_TESTS = {
     "audit/test_lower_bound.py": ["_limits"],
     "audit/test_verdict.py": ["_bound_of"],
     "cli/test_demo.py": ["_digits"],
-    "cli/test_forget.py": ["_prepare"],
     "core/test_counters.py": ["_root_"],
     "divergence/test_critics.py": ["_singular"],
     "divergence/test_lower_estimates.py": ["_shrunk_direction"],
@@ -29,7 +28,7 @@ STILL_READ_BY_TESTS = {
     "experiments/datasets/test_embedders.py": ["_model"],
     "experiments/test_frontier.py": ["_gradient", "_weights"],
     "experiments/test_main.py": ["_write"],
-    "ledger/test_ledger.py": ["_connection", "_prepare"],
+    "ledger/test_ledger.py": ["_connection"],
     "losses/test_solver.py": ["_descend", "_lbfgs", "_newton", "_newton_direction"],
     "losses/test_tolerances.py": ["_lbfgs", "_newton_direction"],
     "report/test_sandwich_figure.py": ["_epsilon"],
@@ -55,7 +54,6 @@ STILL_READ_BY_TESTS = {
     "unlearning/networks/test_head.py": ["_convex", "_unfilled"],
     "unlearning/test_strategy.py": ["_foreign"],
     "workspace/test_fit.py": ["_encoding", "_label_set", "_row_norm"],
-    "workspace/test_forget.py": ["_prepare"],
     "workspace/test_verify.py": ["_file_difference"],
 }
 

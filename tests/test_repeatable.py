@@ -34,7 +34,7 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "cli/test_main.py": "imports, help and refusals; bounds, which draw nothing",
     "experiments/test_main.py": "seeded experiments",
     "mutation/judge.py": "runs tests, whose seeds are their names",
-    "store/killed.py": "names of files are drawn, and not compared",
+    "ledger/test_sqlite_file.py": "draws nothing",
     "sampling/test_engines.py": "workers of seeded ensembles",
     "sampling/test_ray_engine.py": "workers of seeded ensembles",
     "sampling/updates/test_cpu_kernels.py": "imports",
@@ -45,7 +45,8 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "unlearning/linear/test_ensemble.py": "a refusal of the ray engine",
     "unlearning/test_strategy.py": "imports",
     "foreign/example.py": "certificates whose noise, if any, is not compared",
-    "workspace/killed.py": "seeds every fork by its name",
+    "torture/dying.py": "forks, seeded by what they run; else names of files, not compared",
+    "workspace/test_readers.py": "models are compared with nothing",
     "workspace/test_regressions.py": "a refusal before anything is drawn",
 }
 COVERED = {  # what `expunge` asks of the system, and `tests/repeatable.py` replaces

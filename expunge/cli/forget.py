@@ -39,4 +39,9 @@ def forget(
         print_json(error.document) if json else show(error.document)
         print(f"expunge: {one_line(str(error))}", file=sys.stderr)
         raise typer.Exit(1) from error
-    print_json(document) if json else show(document)
+    if json:
+        print_json(document)
+        return
+    if document["repeated"] is not None:
+        print(f"{document['repeated']} was asked before; this is how it stands")
+    show(document)

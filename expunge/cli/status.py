@@ -9,6 +9,12 @@ from expunge.cli.output import print_json
 
 __all__ = ["show", "status"]
 
+MARKS = {
+    "pending": "[red]PENDING[/red]",
+    "committed": "[red]COMMITTED, NOT ERASED YET[/red]",
+    "honoured": "[green]honoured[/green]",
+}
+
 
 def status(
     workspace: Annotated[Path, typer.Argument()],
@@ -34,8 +40,13 @@ def show(document: dict[str, Any]) -> None:
     )
     console.print(f"model {document['model']['number']}: {document['model']['sha256'][:16]}")
     for request in document["requests"]:
-        mark = "[green]honoured[/green]" if request["state"] == "honoured" else "[red]PENDING[/red]"
+        mark = MARKS[request["state"]]
         console.print(f"{escape(request['name'])}: {_records(request['records'])}, {mark}")
+    for path in document["unerased"]:
+        console.print(f"not erased yet: {path}", markup=False)
+    if document["lease"] is not None:
+        lease = document["lease"]
+        console.print(f"in work: {lease['holder']}, since {lease['taken']}", markup=False)
     certificate = document["certificate"]
     if certificate is None:
         console.print("no certificate yet: nothing has been deleted")

@@ -126,6 +126,10 @@ def _print(document: dict[str, Any]) -> None:
         _print_together(document.get("together"))
     if document.get("pending"):
         print(f"pending requests: {document['pending']}; honour them with expunge forget")
+    for name in document.get("committed", ()):
+        print(f"ERASURE UNFINISHED: {name} is committed; finish it with expunge forget")
+    for path in document.get("unerased", ()):
+        print(f"  not erased yet: {path}")
 
 
 def _print_together(together: dict[str, Any] | None) -> None:

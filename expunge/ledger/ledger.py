@@ -1,37 +1,30 @@
 """Reading and writing the ledger. A `with ledger.writing()` block happens whole or not at all.
 
 SQLite with a write-ahead log and full synchronisation: a commit survives a power cut, readers never
-wait, and one process writes at a time. No torch, no models.
+wait and never write (`ledger.sqlite_file`), and one process writes at a time. No torch, no models.
 """
 
-import os
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    create_engine,
-    event,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, create_engine, func, insert, inspect, select, update
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from expunge.errors import InvalidInput
 from expunge.ledger.schema import (
     Busy,
+    Lease,
     Model,
+    Overtaken,
     Request,
     Role,
+    State,
     certificates,
+    lease,
     metadata,
     models,
     records,
@@ -39,10 +32,12 @@ from expunge.ledger.schema import (
     requests,
     settings,
 )
+from expunge.ledger.sqlite_file import empty_log, file_of, reading_connection, writing_engine
 
 __all__ = ["Entries", "Ledger"]
 
 CHUNK = 500  # ids in one query
+WORK = "work"  # the name of the one lease
 
 
 class Ledger:
@@ -54,29 +49,28 @@ class Ledger:
 
     def __init__(self, where: Path | str) -> None:
         self.where = where
-        frozen = _is_frozen(where)
-        self._engine = create_engine(_url(where, frozen))
-        if self._engine.dialect.name == "sqlite":
-            event.listen(self._engine, "connect", _begin_by_hand)
-            event.listen(self._engine, "begin", _begin)
-            if not frozen:
-                event.listen(self._engine, "connect", _prepare)
+        self._file = file_of(where)
+        self._engine = (
+            create_engine(str(where)) if self._file is None else writing_engine(self._file)
+        )
 
     def create(self) -> None:
-        """Make the tables."""
-        metadata.create_all(self._engine)
+        """Make the tables that are not there yet."""
+        with self._errors(), self._engine.begin() as connection:
+            metadata.create_all(connection)
 
     def close(self) -> None:
         self._engine.dispose()
 
     @contextmanager
     def reading(self) -> Iterator["Entries"]:
-        """A consistent view.
+        """A consistent view, which writes nothing and waits for nobody.
 
         Raises:
-            InvalidInput: not a ledger.
+            Overtaken: a writer changed the file meanwhile; look again.
+            InvalidInput: not a ledger, or one that cannot be read without writing.
         """
-        with self._errors(), self._engine.begin() as connection:
+        with self._errors(), self._reader() as connection:
             yield Entries(connection)
 
     @contextmanager
@@ -87,8 +81,16 @@ class Ledger:
             Busy: another process is writing, or the file can only be read.
             InvalidInput: not a ledger.
         """
-        with self._errors(), _writer(self._engine).begin() as connection:
+        with self._errors(), self._engine.begin() as connection:
             yield Entries(connection)
+
+    def empty_log(self) -> bool:
+        """Leave nothing of earlier entries beside the file; False while a reader needs them."""
+        with self._errors():
+            return self._file is None or empty_log(self._engine)
+
+    def _reader(self) -> AbstractContextManager[Connection]:
+        return self._engine.begin() if self._file is None else reading_connection(self._file)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -96,16 +98,16 @@ class Ledger:
             yield
         except IntegrityError:
             raise
-        except OperationalError as error:
-            if "locked" in str(error.orig):
+        except (DatabaseError, sqlite3.Error) as error:
+            problem = str(error.orig) if isinstance(error, DatabaseError) else str(error)
+            if "locked" in problem:
                 raise Busy(f"{self.where}: another process is working on it") from error
-            if "readonly" in str(error.orig):
+            if "readonly" in problem:
                 raise Busy(f"{self.where}: can only be read") from error
-            known = "no such table" in str(error.orig)
-            problem = "not a ledger" if known else "cannot be used"
-            raise InvalidInput(str(self.where), f"{problem} ({error.orig})") from error
-        except DatabaseError as error:
-            raise InvalidInput(str(self.where), f"not a ledger ({error.orig})") from error
+            usable = not isinstance(error, OperationalError | sqlite3.OperationalError)
+            usable |= "no such table" in problem
+            verdict = "not a ledger" if usable else "cannot be used"
+            raise InvalidInput(str(self.where), f"{verdict} ({problem})") from error
 
 
 class Entries:
@@ -161,6 +163,7 @@ class Entries:
             raise InvalidInput("ids", "none given")
         if name is not None and not name.strip():
             raise InvalidInput("request", "the name is empty")
+        _check_printable(ids, name)
         self._check_ids(ids)
         self._check_remainder(len(ids))
         number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
@@ -174,7 +177,32 @@ class Entries:
         )
         return Request(number, name, row["received"], "pending", tuple(ids))
 
-    def requests(self, state: str | None = None) -> list[Request]:
+    def find_request(self, ids: Sequence[str], name: str | None = None) -> Request | None:
+        """The request that was made before for exactly these records, under this name if any.
+
+        Raises:
+            InvalidInput: an id or the name holds characters that cannot be printed.
+        """
+        _check_printable(ids, name)
+        if name is not None:
+            query = select(requests.c.number).where(requests.c.name == name)
+        else:
+            query = select(requested.c.request).where(requested.c.record == (ids or ("",))[0])
+        number = self._scalar(query)
+        if number is None or self._records_of(number) != tuple(sorted(ids)):
+            return None
+        return self.request(number)
+
+    def request(self, number: int) -> Request:
+        """The request of this number."""
+        row = self._connection.execute(select(requests).where(requests.c.number == number)).one()
+        return Request(**row._mapping, records=self._records_of(number))
+
+    def state_of(self, number: int) -> State:
+        """How far the request of this number is."""
+        return self._scalar(select(requests.c.state).where(requests.c.number == number))
+
+    def requests(self, state: State | None = None) -> list[Request]:
         """Requests in the order of arrival."""
         query = select(requests).order_by(requests.c.number)
         if state is not None:
@@ -186,12 +214,9 @@ class Entries:
 
     def _records_of(self, number: int) -> tuple[str, ...]:
         query = select(requested.c.record).where(requested.c.request == number)
-        return tuple(self._connection.execute(query.order_by(requested.c.record)).scalars())
+        return tuple(sorted(self._connection.execute(query).scalars()))
 
     def _check_ids(self, ids: Sequence[str]) -> None:
-        for record in ids:
-            if not record.isprintable():
-                raise InvalidInput("ids", f"{record!r} holds characters that cannot be printed")
         known: dict[str, Any] = {}
         asked: dict[str, int] = {}
         for start in range(0, len(ids), CHUNK):
@@ -237,7 +262,13 @@ class Entries:
         honours: Request | None = None,
         certificate: str | None = None,
     ) -> Model:
-        """Record the new current model; close the request that it honours and mark its records."""
+        """Record the new current model; commit the request that it honours and mark its records.
+
+        The request is `honoured` once what knew its records is erased: `close_committed`.
+
+        Raises:
+            Overtaken: the request is no longer pending.
+        """
         number = 1 + (self._scalar(select(func.max(models.c.number))) or 0)
         model = Model(
             number,
@@ -250,29 +281,38 @@ class Entries:
         )
         self._connection.execute(insert(models), vars(model))
         if honours is not None:
-            self._close(honours)
+            self._commit(honours)
         if certificate is not None:
             row = {"model": number, "document": certificate}
             self._connection.execute(insert(certificates), row)
         return model
 
-    def _close(self, request: Request) -> None:
+    def _commit(self, request: Request) -> None:
+        waiting = requests.c.number == request.number, requests.c.state == "pending"
+        moved = self._connection.execute(update(requests).where(*waiting).values(state="committed"))
+        if moved.rowcount != 1:
+            raise Overtaken(f"request {request.number} is no longer pending")
         named = select(requested.c.record).where(requested.c.request == request.number)
         self._connection.execute(
             update(records).where(records.c.id.in_(named)).values(forgotten_by=request.number)
         )
-        self._connection.execute(
-            update(requests).where(requests.c.number == request.number).values(state="honoured")
-        )
+
+    def close_committed(self) -> None:
+        """Call every committed request honoured: what knew its records is erased."""
+        committed = requests.c.state == "committed"
+        self._connection.execute(update(requests).where(committed).values(state="honoured"))
 
     def models(self) -> list[Model]:
         """Models, the oldest first; the last is current."""
         rows = self._connection.execute(select(models).order_by(models.c.number))
         return [Model(**row._mapping) for row in rows]
 
-    def certificates(self) -> dict[int, str]:
-        """Canonical JSON of every certificate, by number."""
+    def certificates(self, state: State | None = None) -> dict[int, str]:
+        """Canonical JSON of every certificate, by number; or of requests in this state alone."""
         query = select(certificates.c.number, certificates.c.document)
+        if state is not None:
+            joined = certificates.join(models).join(requests, models.c.request == requests.c.number)
+            query = query.select_from(joined).where(requests.c.state == state)
         rows = self._connection.execute(query.order_by(certificates.c.number))
         return {row.number: row.document for row in rows}
 
@@ -286,52 +326,50 @@ class Entries:
         erased = {"sha256": "erased", "evaluation": None}
         self._connection.execute(update(models).where(earlier).values(**erased))
 
+    # ---- the lease --------------------------------------------------------------------------
+
+    def lease(self) -> Lease | None:
+        """The last lease that was taken; None before the first."""
+        if not inspect(self._connection).has_table(lease.name):  # of an earlier version
+            return None
+        row = self._connection.execute(_THE_LEASE).first()
+        return None if row is None else Lease(row.number, row.holder, row.taken)
+
+    def take_lease(self, holder: str) -> Lease:
+        """Take the lease from whoever had it, under the next number."""
+        row = self._connection.execute(_THE_LEASE.with_for_update()).first()
+        taken = Lease(1 if row is None else row.number + 1, holder, _now())
+        change = insert(lease) if row is None else update(lease).where(lease.c.name == WORK)
+        self._connection.execute(change.values(name=WORK, **vars(taken)))
+        return taken
+
+    def check_lease(self, held: Lease) -> None:
+        """Check that nobody has taken the lease since.
+
+        Raises:
+            Overtaken: somebody has.
+        """
+        row = self._connection.execute(_THE_LEASE.with_for_update()).first()
+        if row is None or row.number != held.number:
+            number = None if row is None else row.number
+            raise Overtaken(f"lease {held.number} was taken over by lease {number}")
+
+    def return_lease(self, held: Lease) -> None:
+        """Give the lease back, unless somebody has taken it."""
+        ours = lease.c.name == WORK, lease.c.number == held.number
+        self._connection.execute(update(lease).where(*ours).values(holder=None))
+
     def _scalar(self, query: Any) -> Any:
         return self._connection.execute(query).scalar()
 
 
-def _is_frozen(where: Path | str) -> bool:
-    """Whether it is a SQLite file that is only read, because its disk cannot be written (a backup).
-
-    A file beside which a killed run left entries is not: reading those entries writes.
-    """
-    if not isinstance(where, Path) or not where.exists() or os.access(where.parent, os.W_OK):
-        return False
-    waiting = where.with_name(f"{where.name}-wal")
-    return not (waiting.exists() and waiting.stat().st_size)
+def _check_printable(ids: Sequence[str], name: str | None) -> None:
+    for field, value in (*(("ids", record) for record in ids), ("request", name or "")):
+        if not value.isprintable():
+            raise InvalidInput(field, f"{value!r} holds characters that cannot be printed")
 
 
-def _url(where: Path | str, frozen: bool) -> URL | str:
-    if isinstance(where, str):
-        return where
-    if not frozen:
-        return URL.create("sqlite", database=str(where))
-    address = f"file:{quote(str(where))}"
-    return URL.create("sqlite", database=address, query={"immutable": "1", "uri": "true"})
-
-
-def _begin_by_hand(connection: Any, _: object) -> None:
-    connection.isolation_level = None
-
-
-def _prepare(connection: Any, _: object) -> None:
-    for line in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "busy_timeout=2000",
-        "secure_delete=ON",  # what is erased is overwritten as well
-    ):
-        connection.execute(f"PRAGMA {line}")
-
-
-def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _writer(engine: Engine) -> Engine:
-    return engine.execution_options(writes=True)
+_THE_LEASE = select(lease).where(lease.c.name == WORK)
 
 
 def _now() -> str:

@@ -2,10 +2,11 @@
 
 settings      how the workspace was made: options, encoding of the columns
 records       every record with its role; the request that forgot it, if any
-requests      deletion requests, `pending` or `honoured`
+requests      deletion requests: `pending`, then `committed`, then `honoured` (`workspace.forget`)
 requested     which records a request names
 models        every model that was current once; the last one is current now
 certificates  canonical JSON, each about one model
+lease         one row: who works on the requests, under which number
 """
 
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Tab
 
 from expunge.errors import Refused
 
-__all__ = ["Busy", "Model", "Request", "Role", "metadata"]
+__all__ = ["Busy", "Lease", "Model", "Overtaken", "Request", "Role", "State", "metadata"]
 
 Role = Literal["private", "public"]
+State = Literal["pending", "committed", "honoured"]
 
 metadata = MetaData()
 
@@ -73,9 +75,22 @@ certificates = Table(
     Column("document", String, nullable=False),
 )
 
+lease = Table(
+    "lease",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("holder", String),
+    Column("taken", String, nullable=False),
+)
+
 
 class Busy(Refused):
     """Another process is writing."""
+
+
+class Overtaken(Refused):
+    """Another process has changed what this one began with: begin again."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +100,22 @@ class Request:
     number: int
     name: str
     received: str
-    state: Literal["pending", "honoured"]
+    state: State
     records: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to work on the requests of a workspace, until somebody takes a later one.
+
+    Args:
+        number: Grows with every lease; nothing is committed under an earlier number.
+        holder: The process, for people; None once it has given the lease back.
+    """
+
+    number: int
+    holder: str | None
+    taken: str
 
 
 @dataclass(frozen=True)

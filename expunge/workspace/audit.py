@@ -13,6 +13,7 @@ from typing import Any
 from expunge.audit.laws import LEAST, audit_fitted
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput
+from expunge.ledger import Busy
 from expunge.workspace.audit_record import AUDIT
 from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
@@ -45,10 +46,13 @@ def audit(
             "models", f"{models} are too few; {LEAST} is the least that can show anything"
         )
     folder = Folder.opened(workspace)
-    estimator, number = folder.steady(lambda _, model: (loaded(folder, model), model.number))
-    folder.ledger.close()
+    estimator, number = folder.steady(
+        lambda _, model: model, lambda model: (loaded(folder, model), model.number)
+    )
     progress("sampling models")
     document = {"model": number, **audit_fitted(estimator.fitted_, models=models, seed=seed)}
-    with contextlib.suppress(OSError):  # a workspace that can only be read is audited all the same
+    # A workspace that can only be read, or that is written to for long, is audited all the same.
+    with contextlib.suppress(OSError, Busy, InvalidInput), folder.ledger.writing():
         write_whole(folder.path / AUDIT, json.dumps(document, indent=1).encode())
+    folder.ledger.close()
     return document

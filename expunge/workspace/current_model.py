@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 
 from expunge.errors import InvalidInput
-from expunge.ledger import Entries, Model
+from expunge.ledger import Model
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.folder import Folder
@@ -18,8 +18,11 @@ from expunge.workspace.stored_settings import damaged
 __all__ = ["head_of", "loaded"]
 
 
-def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
+def head_of(folder: Folder, model: Model, head: str) -> LinearHead:
     """Read the model's file as a head that predicts.
+
+    Args:
+        head: What the ledger says of it.
 
     Raises:
         InvalidInput: the model's file is not the one that the ledger names.
@@ -33,7 +36,7 @@ def head_of(folder: Folder, entries: Entries, model: Model) -> LinearHead:
     except (SafetensorError, KeyError) as error:
         raise InvalidInput(str(path), f"not a model ({error})") from error
     try:
-        return LinearHead.of(theta, entries.setting("head"))
+        return LinearHead.of(theta, head)
     except ValueError as error:
         raise damaged("head", str(error)) from error
 

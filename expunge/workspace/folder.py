@@ -5,28 +5,34 @@
     certificates/<n>.json          written from the ledger
     records/*.parquet              the records as given, without those that were forgotten
     secret/<token>/                what the next request starts from; never handed out
+    secret/.lock                   while a process works on the requests
     audit.json                     the last audit, which the report shows
 
 A request writes its files under new names, then one ledger transaction makes them current, then
-what is no longer current is deleted. A process that is killed in between leaves the old state or
-the new one; `sweep` cleans up after it.
+what is no longer current is deleted (`workspace.forget` has the states). A process that is killed
+in between leaves the old state or the new one; the next that writes cleans up after it. Readers
+change nothing and wait for nobody.
 """
 
+import errno
+import os
+import platform
 import re
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from expunge.accounting.certificate import parse_certificate
-from expunge.core.whole_file import remove_unfinished, write_whole
+from expunge.core.whole_file import remove_unfinished, sync, write_whole
 from expunge.errors import InvalidInput
-from expunge.ledger import Busy, Entries, Ledger, Model
+from expunge.ledger import Busy, Entries, Lease, Ledger, Model, Overtaken
+from expunge.store.lock import hold_lock
 from expunge.workspace.audit_record import AUDIT
 
-__all__ = ["PUBLIC_RECORDS", "Folder"]
+__all__ = ["PUBLIC_RECORDS", "Folder", "current_model"]
 
+Seen = TypeVar("Seen")
 Result = TypeVar("Result")
 PUBLIC_RECORDS = "public.parquet"
 # Names that we give, unfinished files included; whatever else lies there is not ours to sweep.
@@ -35,6 +41,7 @@ OURS = {
     "certificates": re.compile(r"\.?\d+\.json.*"),
     "records": re.compile(r"\.?(private-[0-9a-f]{8}|public)\.parquet.*"),
     "secret": re.compile(r"[0-9a-f]{8}"),
+    ".": re.compile(r"\.audit\.json\..*"),
 }
 
 
@@ -47,24 +54,14 @@ class Folder:
 
     @classmethod
     def opened(cls, path: Path) -> "Folder":
-        """Open an existing workspace, and clean up after runs that were killed.
+        """Open an existing workspace; nothing is written.
 
         Raises:
             InvalidInput: there is no workspace.
         """
         if not (path / "ledger.sqlite").is_file():
             raise InvalidInput(str(path), "not a workspace; make one with expunge fit")
-        folder = cls(path)
-        folder.sweep()
-        return folder
-
-    def sweep(self) -> None:
-        """Call `settle`, unless another process works on the workspace: it will sweep itself."""
-        try:
-            with self.ledger.writing() as entries:
-                self.settle(entries)
-        except Busy:
-            pass
+        return cls(path)
 
     def model_file(self, sha256: str) -> Path:
         return self.path / "models" / f"{sha256}.safetensors"
@@ -78,53 +75,126 @@ class Folder:
     def secret_folder(self, name: str) -> Path:
         return self.path / "secret" / name
 
-    @contextmanager
-    def reading(self) -> Iterator[tuple[Entries, Model]]:
-        """The ledger and the current model."""
-        with self.ledger.reading() as entries:
-            yield entries, current_model(entries)
+    # ---- readers ----------------------------------------------------------------------------
 
-    def steady(self, work: Callable[[Entries, Model], Result]) -> Result:
-        """What `work` returns; repeated as long as a request was honoured in the middle of it.
+    def look(self, at: Callable[[Entries, Model], Seen]) -> Seen:
+        """What `at` reads from the ledger, all of one moment; be short, and open no files."""
+        while True:
+            with suppress(Overtaken), self.ledger.reading() as entries:
+                return at(entries, current_model(entries))
+
+    def steady(
+        self, at: Callable[[Entries, Model], Seen], work: Callable[[Seen], Result]
+    ) -> Result:
+        """What `work` makes of what `at` read; again if a request was committed in the middle.
 
         Readers do not wait for writers, but a writer deletes the files of the earlier model.
         """
         while True:
             problem, result = None, None
-            with self.reading() as (entries, model):
-                try:
-                    result = work(entries, model)
-                except (OSError, InvalidInput) as error:
-                    problem = error
-            with self.reading() as (_, after):
-                if after.number != model.number:
-                    continue
+            number, seen = self.look(lambda entries, model: (model.number, at(entries, model)))
+            try:
+                result = work(seen)
+            except (OSError, InvalidInput) as error:
+                problem = error
+            if self.look(lambda _, model: model.number) != number:
+                continue
             if problem is not None:
                 raise problem
             return result  # pyright: ignore[reportReturnType]
 
-    def settle(self, entries: Entries) -> None:
-        """Delete what is not current; write the certificates that the ledger holds.
-
-        The caller is the only writer, so no file here is still being made.
-        """
+    def strays(self, entries: Entries) -> tuple[Path, ...]:
+        """Our files that are not current: left behind, or still in the making."""
         model = current_model(entries)
         keep = {
             self.model_file(model.sha256),
             self.records_file(model.records),
             self.records_file(PUBLIC_RECORDS),
             self.secret_folder(model.secret),
+            *map(self.certificate_file, entries.certificates()),
         }
+        return tuple(
+            path
+            for kind, ours in OURS.items()
+            for path in sorted((self.path / kind).iterdir())
+            if ours.fullmatch(path.name) and path not in keep
+        )
+
+    def unerased(self, entries: Entries) -> tuple[Path, ...]:
+        """What a committed request still has to erase; empty when all are honoured."""
+        return self.strays(entries) if entries.requests("committed") else ()
+
+    # ---- who works --------------------------------------------------------------------------
+
+    @contextmanager
+    def leased(self) -> Iterator[Lease]:
+        """Be the only process that works on the requests; one that died is succeeded at once.
+
+        Raises:
+            Locked: another process works on them.
+            Busy: the ledger cannot be written.
+        """
+        with hold_lock(self.path):
+            with self.ledger.writing() as entries:
+                lease = entries.take_lease(f"process {os.getpid()} on {platform.node()}")
+            try:
+                yield lease
+            finally:
+                with suppress(Busy, InvalidInput), self.ledger.writing() as entries:
+                    entries.return_lease(lease)
+
+    def finish(self, lease: Lease) -> tuple[str, ...]:
+        """Erase what is not current, then call committed requests honoured; or say what is left.
+
+        Raises:
+            Overtaken: another process has taken the lease.
+        """
+        with self.ledger.writing() as entries:  # so nothing becomes current meanwhile
+            entries.check_lease(lease)
+            committed = bool(entries.requests("committed"))
+            problems = tuple(self._sweep(entries))
+        if not committed or problems:
+            return problems
+        if not self.ledger.empty_log():
+            return (f"{self.path / 'ledger.sqlite'}-wal: somebody still reads earlier entries",)
+        with self.ledger.writing() as entries:
+            entries.check_lease(lease)
+            entries.close_committed()
+        return ()
+
+    def _sweep(self, entries: Entries) -> Iterator[str]:
+        """Write the ledger's certificates, delete what is not current; yields what went wrong."""
         for number, document in entries.certificates().items():
             file = self.certificate_file(number)
-            keep.add(file)
             if not file.exists():
-                write_whole(file, f"{parse_certificate(document).readable()}\n".encode())
-        for kind, ours in OURS.items():
-            for path in (self.path / kind).iterdir():
-                if ours.fullmatch(path.name) and path not in keep:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                try:
+                    write_whole(file, f"{parse_certificate(document).readable()}\n".encode())
+                except (OSError, InvalidInput) as error:
+                    yield f"{file}: cannot be written ({error})"
+        for path in self.strays(entries):
+            yield from _erase(path)
         remove_unfinished(self.path / AUDIT)  # of an audit that was killed
+        for kind in OURS:
+            sync(self.path / kind)
+
+
+def _erase(path: Path) -> Iterator[str]:
+    """Delete a file, or a folder with all that is in it; yields what is still there, and why.
+
+    A link is left: what it leads to lies elsewhere, and would outlive it unseen.
+    """
+    try:
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "is a link; delete what it leads to, then the link")
+        if not path.is_dir():
+            path.unlink()
+            return
+        for inner in sorted(path.iterdir()):
+            yield from _erase(inner)
+        path.rmdir()
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:  # what is in it was named already
+            yield f"{path}: {error.strerror}"
 
 
 def current_model(entries: Entries) -> Model:

@@ -1,16 +1,39 @@
-"""`forget`: a request stays pending until model, certificate and ledger agree."""
+"""`forget`: the way of a request, from the ledger to its certificate and to erasure.
 
+    pending     recorded, by a transaction of its own that waits for nobody's training
+                in work while a process holds the lease: it trains and writes new files outside any
+                transaction, and nothing that it writes counts yet
+    committed   one transaction made the new model and its certificate current and marked the
+                records; it is refused to a lease that was taken over, and to a model that began
+                with another than the current one. Files that knew the records are still there
+    honoured    they are erased, and the ledger's log of earlier entries with them
+
+A request goes from state to state in this order and never back. Whoever is killed leaves it in the
+last state that was reached, and the next `forget` goes on from there: with the same ids, with
+others, or with none. A file that cannot be erased keeps a request `committed`; every `forget` tries
+again. What cannot be asked for is refused and not recorded; a request for which there is no
+certificate stays pending, and the command that asked says why.
+
+One process works at a time. Others record their requests meanwhile and wait until these are
+honoured, by whom is all the same; where the process at work dies, the next takes over.
+"""
+
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from expunge.errors import InvalidInput, Refused
+from expunge.ledger import Busy, Lease, Overtaken, Request
+from expunge.store import Locked
 from expunge.workspace.folder import Folder
 from expunge.workspace.status import status
 
 __all__ = ["Pending", "forget"]
 
 Progress = Callable[[str], None]
+PAUSE = 0.2  # seconds, between two looks at a process that works
 
 
 class Pending(Refused):
@@ -21,6 +44,14 @@ class Pending(Refused):
         self.document = document
 
 
+@dataclass
+class _Outcome:
+    """What came of the requests: names of those honoured, and what is wrong with others."""
+
+    honoured: list[str] = field(default_factory=list)
+    problems: dict[int, str] = field(default_factory=dict)
+
+
 def forget(
     workspace: Path,
     ids: Sequence[str] = (),
@@ -28,40 +59,116 @@ def forget(
     name: str | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Record a request for these ids, then honour everything that is pending, in order.
+    """Record a request for these ids, then honour everything that is not honoured yet, in order.
 
-    Without ids it takes up what an interrupted run left pending.
+    Without ids it takes up what interrupted runs left. A request for the same ids under the same
+    name is the same request: it is taken up where it stands, or reported.
 
     Raises:
         InvalidInput: an id that cannot be deleted, named; nothing was recorded.
         Pending: this request (without ids: any) is recorded but could not be honoured: there is
-            no certificate for it, or another process is working on the workspace.
-        Busy: another process is working on the workspace; nothing was recorded.
+            no certificate for it, or a file could not be erased.
+        Busy: the ledger cannot be written; nothing was recorded.
     """
     folder = Folder.opened(workspace)
-    with folder.ledger.writing() as entries:
-        asked = entries.add_request(ids, name).number if ids else None
-        waiting = [request.number for request in entries.requests("pending")]
-    if not waiting:
+    folder.ledger.create()  # tables that an earlier version did not have
+    asked, repeated = _record(folder, ids, name)
+    waiting = _unfinished(folder)
+    if asked is None and not waiting:
         raise InvalidInput("ids", "none given, and no request is pending")
-    from expunge.workspace.honour import honour  # loads torch: the request is safe by now
-
-    honoured, refusals = [], {}
-    for number in waiting:
-        try:
-            with folder.ledger.writing() as entries:
-                request = next((r for r in entries.requests("pending") if r.number == number), None)
-                if request is None:
-                    continue  # another process was faster
-                honour(folder, entries, request, progress)
-        except (Refused, InvalidInput, OSError) as error:
-            refusals[number] = f"request {number} stays pending: {error}"
-        else:
-            honoured.append(request.name)
-            folder.sweep()
+    outcome = _Outcome()
+    if waiting:
+        wanted = waiting if asked is None else [asked.number]
+        outcome = _see_through(folder, wanted, progress)
     folder.ledger.close()
-    document = status(workspace) | {"honoured": honoured, "refused": list(refusals.values())}
-    for number, problem in refusals.items():
-        if asked in (None, number):
+    document = status(workspace) | {
+        "honoured": outcome.honoured,
+        "refused": list(outcome.problems.values()),
+        "repeated": asked.name if asked is not None and repeated else None,
+    }
+    for number, problem in outcome.problems.items():
+        if asked is None or asked.number == number:
             raise Pending(problem, document)
     return document
+
+
+def _record(folder: Folder, ids: Sequence[str], name: str | None) -> tuple[Request | None, bool]:
+    """The request for these ids, and whether it was recorded before; None without ids."""
+    if not ids:
+        return None, False
+    with folder.ledger.writing() as entries:
+        known = entries.find_request(ids, name)
+        return known or entries.add_request(ids, name), known is not None
+
+
+def _unfinished(folder: Folder) -> list[int]:
+    return folder.look(
+        lambda entries, _: [r.number for r in entries.requests() if r.state != "honoured"]
+    )
+
+
+def _see_through(folder: Folder, wanted: list[int], progress: Progress) -> _Outcome:
+    """Work on the requests, or wait for whoever does, until the wanted ones are honoured."""
+    while True:
+        try:
+            with folder.leased() as lease:
+                return _work(folder, lease, progress)
+        except (Locked, Overtaken):
+            pass
+        except (Busy, InvalidInput, OSError) as error:
+            return _Outcome(problems={n: f"request {n} stays pending: {error}" for n in wanted})
+        states = folder.look(lambda entries, _: [entries.state_of(number) for number in wanted])
+        if all(state == "honoured" for state in states):
+            return _Outcome(
+                folder.look(lambda entries, _: [entries.request(n).name for n in wanted])
+            )
+        progress("waiting for the process that works on the requests")
+        time.sleep(PAUSE)
+
+
+def _work(folder: Folder, lease: Lease, progress: Progress) -> _Outcome:
+    """Finish what is committed, then honour what is pending, as long as there is some.
+
+    Raises:
+        Overtaken: another process has taken the lease.
+    """
+    from expunge.workspace.honour import honour  # loads torch: the request is safe by now
+
+    outcome = _Outcome()
+    _erase(folder, lease, outcome)
+    while (request := _next_pending(folder, outcome)) is not None:
+        try:
+            honour(folder, lease, request, progress)
+        except Overtaken:
+            raise
+        except (Refused, InvalidInput, OSError) as error:
+            outcome.problems[request.number] = f"request {request.number} stays pending: {error}"
+        _erase(folder, lease, outcome)
+    return outcome
+
+
+def _next_pending(folder: Folder, outcome: _Outcome) -> Request | None:
+    """The earliest pending request that was not tried yet."""
+    pending = folder.look(lambda entries, _: entries.requests("pending"))
+    return next((one for one in pending if one.number not in outcome.problems), None)
+
+
+def _erase(folder: Folder, lease: Lease, outcome: _Outcome) -> None:
+    """Erase what is not current; note which requests are honoured by that, or why they are not."""
+    committed = folder.look(lambda entries, _: entries.requests("committed"))
+    try:
+        left = list(folder.finish(lease))
+    except Overtaken:
+        raise
+    except (Refused, InvalidInput, OSError) as error:
+        left = [str(error)]
+    for request in committed:
+        outcome.problems.pop(request.number, None)
+        if not left:
+            outcome.honoured.append(request.name)
+            continue
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        outcome.problems[request.number] = (
+            f"request {request.number} is committed, but not erased: {left[0]}{more}; "
+            f"repair it, then run expunge forget {folder.path}"
+        )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from expunge.accounting.certificate import Certificate
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
-from expunge.ledger import Entries, Request
+from expunge.ledger import Lease, Model, Overtaken, Request
 from expunge.workspace.current_model import loaded
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
@@ -27,15 +27,18 @@ OWN = TableLimits(inflated=1 << 62)  # what this workspace wrote may be as large
 
 
 def honour(
-    folder: Folder, entries: Entries, request: Request, progress: Callable[[str], None]
+    folder: Folder, lease: Lease, request: Request, progress: Callable[[str], None]
 ) -> Certificate:
-    """Write everything that honours the request; the caller's commit makes it current.
+    """Train and write outside any transaction, then commit; the request is `committed`.
 
     Raises:
-        Refused, InvalidInput, OSError: nothing has changed.
+        Overtaken: the lease is another's by now, or the model is no longer the one begun with.
+        Refused, InvalidInput, OSError: the request is pending as before.
     """
-    before, token = current_model(entries), secrets.token_hex(4)
-    options = Options.of(entries.setting("options"))
+    before, options, coded = folder.look(
+        lambda entries, model: (model, entries.setting("options"), entries.setting("encoding"))
+    )
+    options = Options.of(options)
     progress(f"{request.name}: loading")
     model = loaded(folder, before)
     progress(f"{request.name}: forgetting {len(request.records):,} records")
@@ -45,6 +48,25 @@ def honour(
     except (NoCertificate, ValueError) as error:
         raise Refused(str(error)) from error
     progress(f"{request.name}: writing")
+    files = _write_files(folder, before, request, options, model)
+    scores = _evaluation(folder, coded, options, model)
+    with folder.ledger.writing() as entries:
+        entries.check_lease(lease)
+        if current_model(entries) != before:
+            raise Overtaken(f"model {before.number} is no longer current")
+        after = entries.add_model(
+            **files, evaluation=scores, honours=request, certificate=certificate.canonical()
+        )
+        if not options.released:
+            entries.erase_earlier(after)
+    return certificate
+
+
+def _write_files(
+    folder: Folder, before: Model, request: Request, options: Options, model: Any
+) -> dict[str, str]:
+    """Write what the new model consists of, under new names; returns them for the ledger."""
+    token = secrets.token_hex(4)
     records = f"private-{token}.parquet"
     table = read_table(folder.records_file(before.records), limits=OWN)
     gone = compute.is_in(
@@ -57,23 +79,13 @@ def honour(
     write_whole(folder.model_file(digest), content)
     for kind in ("models", "records", "secret"):
         sync(folder.path / kind)
-    after = entries.add_model(
-        sha256=digest,
-        secret=token,
-        records_file=records,
-        evaluation=_evaluation(folder, entries, options, model),
-        honours=request,
-        certificate=certificate.canonical(),
-    )
-    if not options.released:
-        entries.erase_earlier(after)
-    return certificate
+    return {"sha256": digest, "secret": token, "records_file": records}
 
 
-def _evaluation(folder: Folder, entries: Entries, options: Options, model: Any) -> str | None:
+def _evaluation(folder: Folder, encoding: str, options: Options, model: Any) -> str | None:
     path = folder.records_file(PUBLIC_RECORDS)
     if not path.exists():
         return None
     table = read_table(path, limits=OWN)
-    rows = Encoding.of(entries.setting("encoding")).encode(path, table)
+    rows = Encoding.of(encoding).encode(path, table)
     return json.dumps(evaluation(model.fitted_.head, rows, labels_of(path, table, options)))

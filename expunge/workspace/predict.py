@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from expunge.core.whole_file import remove_unfinished
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.current_model import head_of
 from expunge.workspace.encoding import Encoding
@@ -36,10 +37,14 @@ def predict(
     """
     check_output(output)
     folder = Folder.opened(workspace)
-    with folder.reading() as (entries, _):
-        options = Options.of(entries.setting("options"))
-        encoding = Encoding.of(entries.setting("encoding"))
-    model, head = folder.steady(lambda entries, model: (model, head_of(folder, entries, model)))
+    options, encoding = folder.look(
+        lambda entries, _: (entries.setting("options"), entries.setting("encoding"))
+    )
+    options, encoding = Options.of(options), Encoding.of(encoding)
+    model, head = folder.steady(
+        lambda entries, model: (model, entries.setting("head")),
+        lambda said: (said[0], head_of(folder, *said)),
+    )
     folder.ledger.close()
     progress("reading")
     table = read_table(file, [options.id, *encoding.categories], limits)
@@ -53,6 +58,7 @@ def predict(
         for start in range(0, table.num_rows, BLOCK)
     ]
     progress("writing")
+    remove_unfinished(output)
     write_table(pa.concat_tables(blocks).rename_columns({"id": options.id}), output)
     return {"rows": table.num_rows, "model": {"sha256": model.sha256}, "output": str(output)}
 

@@ -1,12 +1,12 @@
 """`report`: the workspace as one HTML file."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.trade_offs import trade_offs
 from expunge.core.whole_file import check_writable, write_whole
-from expunge.ledger import Entries, Model
+from expunge.ledger import Model
 from expunge.report.page import page
 from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.workspace.audit_record import AUDIT, read_audit
@@ -22,16 +22,35 @@ def report(workspace: Path, output: Path) -> dict[str, Any]:
     """Write the report; returns where it is."""
     check_writable(output)
     folder = Folder.opened(workspace)
-    document = folder.steady(lambda entries, model: _document(folder, entries, model))
+    document = folder.steady(
+        lambda entries, model: _Stated(
+            model,
+            entries.models(),
+            entries.counts(),
+            entries.setting("options"),
+            entries.certificate_of(model),
+        ),
+        lambda said: _document(folder, said),
+    )
     folder.ledger.close()
     write_whole(output, page(document).encode())
     return {"output": str(output), "records": document["records"]}
 
 
-def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
+class _Stated(NamedTuple):
+    """What the ledger says."""
+
+    model: Model
+    models: list[Model]
+    records: dict[str, int]
+    options: str
+    certificate: str | None
+
+
+def _document(folder: Folder, said: _Stated) -> dict[str, Any]:
     """What the page is drawn from."""
-    estimator, records = loaded(folder, model), entries.counts()
-    options, text = Options.of(entries.setting("options")), entries.certificate_of(model)
+    model, records, text = said.model, said.records, said.certificate
+    estimator, options = loaded(folder, model), Options.of(said.options)
     certificate = None if text is None else parse_certificate(text).model_dump(mode="json")
     forget = max(1, records["forgotten"])
     prices = [
@@ -45,7 +64,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         "certificate": certificate,
         "strategies": prices,
         "retraining": retraining_sentence(prices, taken),
-        "evaluations": _evaluations(entries.models()),
+        "evaluations": _evaluations(said.models),
         "evaluated_on": "On the public records, which every model was trained on.",
         "trade_offs": _trade_offs(estimator, forget),
         "audit": read_audit(folder.path / AUDIT, model.number),

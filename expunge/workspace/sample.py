@@ -58,7 +58,7 @@ def sample(
     if not shards:
         check_writable(output)
     folder = Folder.opened(workspace)
-    job = folder.steady(lambda _, model: loaded(folder, model).fitted_.job)
+    job = folder.steady(lambda _, model: model, lambda model: loaded(folder, model).fitted_.job)
     folder.ledger.close()
     try:
         strategy = Langevin(sampling.learn_steps, sampling.sigma)

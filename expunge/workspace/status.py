@@ -1,4 +1,4 @@
-"""`status`: what is there, what was asked, what is certified."""
+"""`status`: what is there, what was asked, what is certified, and who is at work."""
 
 import json
 from dataclasses import asdict
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import parse_certificate
+from expunge.ledger import Entries, Model
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options
 
@@ -15,14 +16,15 @@ __all__ = ["status"]
 def status(workspace: Path) -> dict[str, Any]:
     """The status as a document. The hash of a model without noise is for the operator alone."""
     folder = Folder.opened(workspace)
-    with folder.reading() as (entries, model):
-        counts, requests = entries.counts(), entries.requests()
-        document = entries.certificate_of(model)
-        options = Options.of(entries.setting("options"))
+    document = folder.look(lambda entries, model: _document(folder, entries, model))
     folder.ledger.close()
+    return {"workspace": str(workspace)} | document
+
+
+def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
+    document, lease = entries.certificate_of(model), entries.lease()
     return {
-        "workspace": str(workspace),
-        "records": counts,
+        "records": entries.counts(),
         "requests": [
             {
                 "request": request.number,
@@ -31,11 +33,13 @@ def status(workspace: Path) -> dict[str, Any]:
                 "received": request.received,
                 "records": len(request.records),
             }
-            for request in requests
+            for request in entries.requests()
         ],
+        "unerased": [str(path) for path in folder.unerased(entries)],
+        "lease": None if lease is None or lease.holder is None else vars(lease),
         "model": {"sha256": model.sha256, "number": model.number, "created": model.created},
         "certificate": None if document is None else _summary(document),
-        "options": json.loads(json.dumps(asdict(options))),
+        "options": json.loads(json.dumps(asdict(Options.of(entries.setting("options"))))),
     }
 
 

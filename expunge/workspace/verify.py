@@ -1,6 +1,7 @@
 """`verify`: the certificate's numbers again, and that files and ledger say the same."""
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from expunge.accounting.verification import (
     proof_level,
 )
 from expunge.errors import InvalidInput, MissingPackage
-from expunge.ledger import Entries, Model
+from expunge.ledger import Entries, Model, Request
 from expunge.workspace.folder import Folder
 
 __all__ = ["verify"]
@@ -25,28 +26,69 @@ def verify(workspace: Path) -> dict[str, Any]:
     Signatures come with the deletion desk: until then this finds accidents, not forgeries.
     """
     folder = Folder.opened(workspace)
-    document = folder.steady(lambda entries, model: _check(folder, entries, model))
+    document = folder.steady(
+        lambda entries, model: _stated(folder, entries, model), lambda said: _check(folder, said)
+    )
     folder.ledger.close()
     return document
 
 
-def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
-    faults = _file_difference(folder.model_file(model.sha256), model.sha256)
-    documents, current = entries.certificates(), entries.certificate_of(model)
-    for number, document in documents.items():
-        faults += _certificate_differences(folder.certificate_file(number), document)
-    claim = proof = None
-    known = _read_all(documents)
+@dataclass(frozen=True)
+class _Stated:
+    """What the ledger says, to be held against the files.
+
+    Args:
+        unwritten: Certificates of requests that are committed, whose files may be still to come.
+        done: Names of the requests that models honoured, in that order.
+        unerased: Files that such requests still have to erase.
+    """
+
+    model: Model
+    certificates: dict[int, str]
+    unwritten: set[int]
+    current: str | None
+    forgotten: int
+    requests: list[Request]
+    done: list[str]
+    unerased: tuple[Path, ...]
+
+    def named(self, *states: str) -> list[str]:
+        """The names of the requests in these states."""
+        return [request.name for request in self.requests if request.state in states]
+
+
+def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
+    names = {request.number: request.name for request in entries.requests()}
+    return _Stated(
+        model=model,
+        certificates=entries.certificates(),
+        unwritten=set(entries.certificates("committed")),
+        current=entries.certificate_of(model),
+        forgotten=entries.counts()["forgotten"],
+        requests=entries.requests(),
+        done=[names[made.request] for made in entries.models() if made.request is not None],
+        unerased=folder.unerased(entries),
+    )
+
+
+def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
+    faults = _file_difference(folder.model_file(said.model.sha256), said.model.sha256)
+    for number, document in said.certificates.items():
+        file = folder.certificate_file(number)
+        if file.exists() or number not in said.unwritten:
+            faults += _certificate_differences(file, document)
+    known = _read_all(said.certificates)
     if known is not None:
         faults += chain_differences(known)
-    if current is not None:
+    claim = proof = None
+    if said.current is not None:
         try:
-            certificate = parse_certificate(current)
+            certificate = parse_certificate(said.current)
         except InvalidInput as error:
             faults.append(Difference("ledger.sqlite", f"does not hold a certificate ({error})"))
         else:
             claim, proof = certificate.claim.model_dump(mode="json"), proof_level(certificate)
-            faults += _ledger_differences(certificate, model, entries)
+            faults += _ledger_differences(certificate, said)
     return {
         "valid": not faults,
         "first_difference": faults[0].field if faults else None,
@@ -54,8 +96,10 @@ def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         "claim": claim,
         "proof": proof,
         "together": None if known is None else joint_document(known),
-        "certificates": len(documents),
-        "pending": len(entries.requests("pending")),
+        "certificates": len(said.certificates),
+        "pending": len(said.named("pending")),
+        "committed": said.named("committed"),
+        "unerased": [str(path) for path in said.unerased],
     }
 
 
@@ -92,23 +136,14 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
     return [Difference(f"{path}: {problem.field}", problem.problem) for problem in problems]
 
 
-def _ledger_differences(
-    certificate: Certificate, model: Model, entries: Entries
-) -> list[Difference]:
-    faults = [*differences(certificate), *file_differences(certificate, model.sha256)]
-    gone, names = entries.counts()["forgotten"], _honoured_names(entries)
-    if certificate.forgotten != gone:
-        problem = f"is {certificate.forgotten}, but the ledger counts {gone} forgotten records"
-        faults.append(Difference("forgotten", problem))
-    if certificate.sequence != len(names):
-        problem = f"is {certificate.sequence}, but the ledger calls {len(names)} requests honoured"
-        faults.append(Difference("sequence", problem))
-    if certificate.requests and certificate.requests != names[-len(certificate.requests) :]:
+def _ledger_differences(certificate: Certificate, said: _Stated) -> list[Difference]:
+    faults = [*differences(certificate), *file_differences(certificate, said.model.sha256)]
+    if certificate.forgotten != said.forgotten:
+        counted = f"the ledger counts {said.forgotten} forgotten records"
+        faults.append(Difference("forgotten", f"is {certificate.forgotten}, but {counted}"))
+    if certificate.sequence != len(said.done):
+        counted = f"the ledger counts {len(said.done)} requests that models honoured"
+        faults.append(Difference("sequence", f"is {certificate.sequence}, but {counted}"))
+    if certificate.requests and certificate.requests != said.done[-len(certificate.requests) :]:
         faults.append(Difference("requests", "are not those that the ledger calls honoured"))
     return faults
-
-
-def _honoured_names(entries: Entries) -> list[str]:
-    """The names of the requests that were honoured, in that order."""
-    names = {request.number: request.name for request in entries.requests("honoured")}
-    return [names[model.request] for model in entries.models() if model.request in names]

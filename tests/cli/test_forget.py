@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from expunge.ledger import ledger
+from expunge.ledger import sqlite_file
 from tests.cli.test_main import expunge
 from tests.cli.workspaces import made, printed, refused, tables
 from tests.workspace.tables_made import change_ledger, everything_in
@@ -53,7 +53,7 @@ def test_people_read_what_was_certified(workspace):
         (["nobody"], "'nobody' is unknown"),
         (["3"], "'3' is unknown"),
         (["90003"], "'90003' is public"),
-        (["00001"], "'00001' is already forgotten"),
+        (["00001", "00003"], "'00001' is already forgotten"),
         (["00003", "00003"], "'00003' is given twice"),
         (["00003", "--ids", "-"], "'00003' is given twice"),
         (["00004", "nobody"], "'nobody' is unknown"),
@@ -72,14 +72,46 @@ def test_bad_input_is_one_line_that_names_it_and_nothing_is_recorded(workspace, 
     assert everything_in(workspace) == before
 
 
-def test_an_id_that_is_pending_is_refused_and_then_honoured_without_ids(workspace):
+def test_an_id_that_is_pending_is_refused_in_another_request_and_honoured_without_ids(workspace):
     change_ledger(workspace, "INSERT INTO requests VALUES (1, 'old', '2026-01-01', 'pending')")
     change_ledger(workspace, "INSERT INTO requested VALUES (1, '00003')")
     before = everything_in(workspace)
-    assert "'00003' is already in request 1" in refused("forget", workspace, "00003")
+    assert "'00003' is already in request 1" in refused("forget", workspace, "00003", "00004")
     assert everything_in(workspace) == before
     assert "PENDING" in expunge("status", workspace).out
     assert printed("forget", workspace)["honoured"] == ["old"]
+
+
+def test_the_same_command_twice_ends_0_and_says_so(workspace):
+    first = printed("forget", workspace, "00003", "--name", "ticket 7")
+    again = printed("forget", workspace, "00003", "--name", "ticket 7")
+    assert again["requests"] == first["requests"]
+    assert (first["repeated"], again["repeated"]) == (None, "ticket 7")
+    shown = expunge("forget", workspace, "00003", "--name", "ticket 7")
+    assert shown.status == 0
+    assert shown.out.startswith("ticket 7 was asked before; this is how it stands\n")
+
+
+def test_what_cannot_be_erased_exits_1_and_every_command_says_what_it_is(workspace, tmp_path):
+    (records,) = (workspace / "records").glob("private-*")
+    records.rename(tmp_path / "rows.parquet")
+    records.symlink_to(tmp_path / "rows.parquet")
+    outcome = expunge("forget", workspace, "00003")
+    assert outcome.status == 1
+    assert f"request 1 is committed, but not erased: {records}: is a link" in outcome.err
+    assert outcome.err.count("\n") == 1
+    shown = expunge("status", workspace)
+    assert "request 1: 1 record, COMMITTED, NOT ERASED YET" in shown.out
+    assert f"not erased yet: {records}\n" in shown.out
+    checked = expunge("verify", workspace)
+    assert (shown.status, checked.status) == (0, 0)
+    assert (
+        "ERASURE UNFINISHED: request 1 is committed; finish it with expunge forget" in checked.out
+    )
+    assert f"  not erased yet: {records}\n" in checked.out
+    records.unlink()
+    assert printed("forget", workspace)["honoured"] == ["request 1"]
+    assert "UNFINISHED" not in expunge("verify", workspace).out
 
 
 def test_a_request_that_cannot_be_honoured_yet_exits_1_and_blocks_no_other(tmp_path):
@@ -111,7 +143,7 @@ def test_what_is_no_workspace_is_refused(tmp_path):
 
 
 def test_while_another_process_works_there_is_one_line_and_readers_go_on(workspace, monkeypatch):
-    monkeypatch.setattr(ledger, "_prepare", impatient)
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 1)
     other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert "another process is working" in refused("forget", workspace, "00003")
@@ -119,9 +151,3 @@ def test_while_another_process_works_there_is_one_line_and_readers_go_on(workspa
     output = workspace.parent / "out.csv"
     assert printed("predict", workspace, workspace.parent / "public.csv", "--output", output)
     other.close()
-
-
-def impatient(connection, _):
-    connection.isolation_level = None
-    for line in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=1"):
-        connection.execute(f"PRAGMA {line}")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from expunge.workspace.folder import Folder
 from expunge.workspace.status import status
 from tests.cli.test_main import expunge
 from tests.cli.workspaces import made, printed, refused
@@ -37,6 +38,13 @@ def test_people_read_the_same(workspace):
         "strategy residual, bound shift",
     ):
         assert line in outcome.out
+
+
+def test_people_read_who_is_at_work(workspace):
+    folder = Folder.opened(workspace)
+    with folder.leased() as lease:
+        assert f"in work: {lease.holder}, since {lease.taken}\n" in expunge("status", workspace).out
+    assert "in work" not in expunge("status", workspace).out
 
 
 def test_long_paths_are_not_broken_over_lines(tmp_path):

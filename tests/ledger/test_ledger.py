@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from expunge.errors import InvalidInput
-from expunge.ledger import Busy, Ledger
+from expunge.ledger import Busy, Ledger, Overtaken, sqlite_file
 from expunge.ledger import ledger as module
 
 
@@ -66,7 +66,7 @@ def test_requests_are_numbered_named_and_listed_in_order(ledger):
         assert entries.requests("pending") == found
 
 
-def test_a_model_that_honours_a_request_closes_it_and_its_records_leave(ledger):
+def test_a_model_that_honours_a_request_commits_it_and_its_records_leave(ledger):
     with ledger.writing() as entries:
         request = entries.add_request(["r1"])
         other = entries.add_request(["r2"])
@@ -74,13 +74,86 @@ def test_a_model_that_honours_a_request_closes_it_and_its_records_leave(ledger):
             sha256="b", secret="s2", records_file="f2", honours=request, certificate="{}"
         )
     with ledger.reading() as entries:
-        assert [one.state for one in entries.requests()] == ["honoured", "pending"]
+        assert [one.state for one in entries.requests()] == ["committed", "pending"]
         assert entries.requests("pending") == [other]
+        assert entries.certificates("committed") == {1: "{}"}
+        assert entries.certificates("honoured") == {}
         assert entries.models()[-1] == model
         assert (model.number, model.request) == (2, 1)
         assert entries.certificates() == {1: "{}"}
         assert entries.certificate_of(model) == "{}"
         assert entries.certificate_of(entries.models()[0]) is None
+
+
+def test_a_committed_request_is_honoured_once_it_is_closed_and_no_pending_one_is(ledger):
+    with ledger.writing() as entries:
+        done = entries.add_request(["r1"])
+        entries.add_request(["r2"])
+        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=done)
+        entries.close_committed()
+    with ledger.reading() as entries:
+        assert [entries.state_of(number) for number in (1, 2)] == ["honoured", "pending"]
+        assert entries.request(1).records == ("r1",)
+
+
+def test_a_request_is_committed_once(ledger):
+    with ledger.writing() as entries:
+        request = entries.add_request(["r1"])
+        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=request)
+    before = rows(ledger)
+    with pytest.raises(Overtaken, match="no longer pending"), ledger.writing() as entries:
+        entries.add_model(sha256="c", secret="s3", records_file="f3", honours=request)
+    assert rows(ledger) == before
+
+
+def test_the_same_request_is_known_by_its_records_and_its_name(ledger):
+    with ledger.writing() as entries:
+        first = entries.add_request(["r1", "r2"])
+        second = entries.add_request(["r5"], "ticket 7")
+    with ledger.reading() as entries:
+        assert entries.find_request(["r1", "r2"]) == first
+        assert entries.find_request(["r2", "r1"], "request 1") == first
+        assert entries.find_request(["r5"]) == entries.find_request(["r5"], "ticket 7") == second
+        for ids, name in (
+            ([], None),
+            (["r1"], None),
+            (["r1", "r2", "r3"], None),
+            (["r1", "r2", "r2"], None),
+            (["r1", "r2"], "ticket 7"),
+            (["r1", "r2"], "ticket 8"),
+            (["nobody"], None),
+        ):
+            assert entries.find_request(ids, name) is None
+
+
+def test_whoever_takes_the_lease_leaves_the_holder_before_without_it(ledger):
+    with ledger.writing() as entries:
+        assert entries.lease() is None
+        first = entries.take_lease("process 1")
+        entries.check_lease(first)
+    with ledger.writing() as entries:
+        second = entries.take_lease("process 2")
+        entries.check_lease(second)
+    assert (first.number, second.number) == (1, 2)
+    with ledger.writing() as entries, pytest.raises(Overtaken, match="1 was taken over by lease 2"):
+        entries.check_lease(first)
+    with ledger.writing() as entries:
+        entries.return_lease(first)  # it has none to return
+        assert entries.lease() == second
+        entries.return_lease(second)
+        lease = entries.lease()
+    assert lease is not None
+    assert (lease.number, lease.holder) == (2, None)
+
+
+def test_a_ledger_of_an_earlier_version_has_no_lease_until_it_is_written(ledger):
+    with ledger.writing() as entries:
+        entries._connection.exec_driver_sql("DROP TABLE lease")
+    with ledger.reading() as entries:
+        assert entries.lease() is None
+    ledger.create()
+    with ledger.writing() as entries:
+        assert entries.take_lease("process 1").number == 1
 
 
 def test_hash_and_scores_of_earlier_models_can_be_erased(ledger):
@@ -138,6 +211,13 @@ def test_a_request_that_leaves_nobody_is_refused(tmp_path, pending):
     made.close()
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "\udcff"])
+def test_a_name_that_cannot_be_printed_is_refused(ledger, name):
+    for verb in ("add_request", "find_request"):
+        with ledger.writing() as entries, pytest.raises(InvalidInput, match="cannot be printed"):
+            getattr(entries, verb)(["r1"], name)
+
+
 def test_a_name_is_taken_once(ledger):
     with ledger.writing() as entries:
         entries.add_request(["r1"], "mine")
@@ -168,7 +248,7 @@ def test_an_exception_undoes_the_whole_block(ledger):
 
 
 def test_a_second_writer_is_told_and_readers_see_what_was_there(ledger, monkeypatch):
-    monkeypatch.setattr(module, "_prepare", impatient)
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 1)
     other = Ledger(ledger.where)
     with ledger.writing() as entries:
         entries.add_request(["r1"])
@@ -179,12 +259,6 @@ def test_a_second_writer_is_told_and_readers_see_what_was_there(ledger, monkeypa
     with other.reading() as seen:
         assert len(seen.requests()) == 1
     other.close()
-
-
-def impatient(connection, _):
-    connection.isolation_level = None
-    for line in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=1"):
-        connection.execute(f"PRAGMA {line}")
 
 
 def test_a_view_does_not_change_while_it_is_looked_at(ledger):
@@ -198,7 +272,7 @@ def test_a_view_does_not_change_while_it_is_looked_at(ledger):
 
 
 def test_a_commit_waits_for_the_disk(ledger):
-    with ledger.reading() as entries:
+    with ledger.writing() as entries:
         lines = ("journal_mode", "synchronous", "foreign_keys")
         found = [entries._connection.exec_driver_sql(f"PRAGMA {line}").scalar() for line in lines]
     assert found == ["wal", 2, 1]

@@ -17,9 +17,10 @@ def made():
     engine.dispose()
 
 
-def test_there_are_six_tables(made):
+def test_there_are_seven_tables(made):
     assert set(made.get_table_names()) == {
         "certificates",
+        "lease",
         "models",
         "records",
         "requested",

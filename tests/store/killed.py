@@ -2,18 +2,13 @@
 
     python -m tests.store.killed SCENARIO SCRATCH
 
-Prints a list with one entry for each kill and a last one without. Each run is a fork; a kill is a
-SIGKILL that the fork sends to itself just before the n-th open, sync, rename, change of mode or
-removal inside the folder. What is found afterwards comes in three parts: what a reader sees, what
-lies on top, and what is left once the next writer has been there.
+Prints a list with one entry for each kill (`tests/torture/dying.py`) and a last one without. What
+is found afterwards comes in three parts: what a reader sees, what lies on top, and what is left
+once the next writer has been there.
 """
 
 import json
-import os
-import shutil
-import signal
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -32,9 +27,8 @@ from tests.store.generations import (
     model_after,
     trace,
 )
+from tests.torture.dying import Child, copied, own_process
 
-CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod"}
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 LEDGER = "ledger"  # beside the folder: the seal that is in force
 
 
@@ -65,59 +59,15 @@ def prepare(name, scratch):
     (start / LEDGER).write_text(read(folder).index.seal)
     if name in ("after a kill", "settled"):  # committed, but neither published nor swept
         touches = forked(next_one, copied(start, scratch / "recorded"), record=True)["touches"]
-        committed = len(touches) - touches[::-1].index("index.json")
+        committed = len(touches) - touches[::-1].index("os.rename index.json")
         assert forked(next_one, start, committed + 1) is None
         assert unerased_files(folder)
     return start, {"settled": settle, "by ledger": by_ledger}.get(name, next_one)
 
 
-def copied(start, target):
-    shutil.copytree(start, target)
-    return target
-
-
 def forked(work, place, moment=None, *, record=False):
     """The touches of a run in a process of its own; None if it was killed."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        touches = []
-        if record or moment is not None:
-            watch(touches, moment, str(place))
-        try:
-            work(place / "m")
-            problem = None
-        except BaseException as error:
-            problem = repr(error)
-        with os.fdopen(writer, "w") as pipe:
-            json.dump({"touches": touches, "problem": problem}, pipe)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as pipe:
-        text = pipe.read()
-    _, ended = os.waitpid(child, 0)
-    killed = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL
-    return None if killed else json.loads(text)
-
-
-def watch(touches, moment, place):
-    def touch(name):
-        touches.append(name)
-        if len(touches) == moment:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def audit(name, arguments):
-        writes = name == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING
-        if (writes or name in CHANGES) and place in str(arguments[0]):
-            touch(Path(str(arguments[1 if name == "os.rename" else 0])).name)
-
-    def fsync(handle):
-        touch("fsync")
-        synced(handle)
-
-    synced, os.fsync = os.fsync, fsync
-    sys.addaudithook(audit)
+    return Child(lambda: work(place / "m"), place, moment, record).ended()
 
 
 def seen(folder, seal=None):
@@ -184,16 +134,7 @@ def outcome(work, place, moment, name):
 
 def killed(name, scratch):
     """The outcomes of a scenario, from a process of its own."""
-    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.store.killed", name, str(scratch)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        env=os.environ | alone,
-        check=True,
-    )
-    return json.loads(done.stdout)
+    return own_process("tests.store.killed", name, str(scratch))
 
 
 if __name__ == "__main__":

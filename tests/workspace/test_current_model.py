@@ -20,8 +20,11 @@ def workspace(tmp_path):
 
 def head(workspace):
     folder = Folder(workspace)
-    with folder.reading() as (entries, model):
-        return head_of(folder, entries, model)
+    return head_of(folder, *folder.look(lambda entries, model: (model, entries.setting("head"))))
+
+
+def current(folder):
+    return folder.look(lambda _, model: model)
 
 
 def test_the_head_is_the_estimators(workspace):
@@ -35,8 +38,7 @@ def test_the_head_is_the_estimators(workspace):
 
 def test_the_estimator_behind_it_comes_with_its_records(workspace):
     folder = Folder(workspace)
-    with folder.reading() as (_, model):
-        assert loaded(folder, model).fitted_.job.roster.private == 150
+    assert loaded(folder, current(folder)).fitted_.job.roster.private == 150
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])
@@ -46,11 +48,8 @@ def test_a_damaged_secret_is_named(workspace, damage):
     if damage == "missing":
         secret.unlink()
     folder = Folder(workspace)
-    with (
-        folder.reading() as (_, model),
-        pytest.raises(InvalidInput, match=f"{secret.parents[1]}: is damaged"),
-    ):
-        loaded(folder, model)
+    with pytest.raises(InvalidInput, match=f"{secret.parents[1]}: is damaged"):
+        loaded(folder, current(folder))
 
 
 def test_no_private_record_is_opened(workspace):

@@ -1,18 +1,48 @@
-"""The folder: what lies where, and that a look sweeps up what a killed run left."""
+"""The folder: what lies where, who may work on it, and that only they change anything."""
 
+import os
 import shutil
 
 import pytest
 
 from expunge.errors import InvalidInput
+from expunge.ledger import Overtaken
+from expunge.store import Locked
+from expunge.workspace import folder as module
 from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.forget import forget
+from expunge.workspace.status import status
 from tests.workspace.tables_made import change_ledger, everything_in, files_of, usual
+
+LEFT = (
+    f"models/{'0' * 64}.safetensors",
+    f"models/.{'0' * 64}.safetensors.x1y2",
+    "records/private-01234567.parquet",
+    "records/.private-01234567.parquet.x1y2",
+    "certificates/.1.json.x1y2",
+    ".audit.json.x1y2z3a4",
+)
 
 
 @pytest.fixture
 def workspace(tmp_path):
     return usual(tmp_path)
+
+
+def leave(workspace):
+    """Files as a killed run leaves them."""
+    for name in LEFT:
+        (workspace / name).write_bytes(b"left by a killed run")
+    (workspace / "secret/01234567/secret").mkdir(parents=True)
+    (workspace / "secret/01234567/secret/state-0.safetensors").write_bytes(b"left")
+
+
+def finish(workspace):
+    folder = Folder.opened(workspace)
+    with folder.leased() as lease:
+        problems = folder.finish(lease)
+    folder.ledger.close()
+    return problems
 
 
 def test_paths_are_as_documented(tmp_path):
@@ -25,73 +55,191 @@ def test_paths_are_as_documented(tmp_path):
 
 def test_the_current_model_is_the_last(workspace):
     forget(workspace, ["00003"])
-    with Folder(workspace).reading() as (entries, model):
-        assert model == current_model(entries) == entries.models()[-1]
-        assert model.number == 2
+    models, current, model = Folder(workspace).look(
+        lambda entries, model: (entries.models(), current_model(entries), model)
+    )
+    assert model == current == models[-1]
+    assert model.number == 2
 
 
-def test_opening_changes_nothing_that_is_whole(workspace):
-    forget(workspace, ["00003"])
+# ---- readers ------------------------------------------------------------------------------------
+
+
+def test_a_look_leaves_what_a_killed_run_left(workspace):
+    leave(workspace)
     before = everything_in(workspace)
-    Folder.opened(workspace).ledger.close()
+    Folder.opened(workspace).look(lambda entries, _: entries.requests())
     assert everything_in(workspace) == before
 
 
-def test_opening_sweeps_what_is_not_current(workspace):
-    before = files_of(workspace)
-    for name in (
-        f"models/{'0' * 64}.safetensors",
-        f"models/.{'0' * 64}.safetensors.x1y2",
-        "records/private-01234567.parquet",
-        "records/.private-01234567.parquet.x1y2",
-        "certificates/.1.json.x1y2",
-    ):
-        (workspace / name).write_bytes(b"left by a killed run")
-    (workspace / "secret/01234567").mkdir()
-    (workspace / "secret/01234567/secret-0.safetensors").write_bytes(b"left by a killed run")
-    assert files_of(workspace) != before
-    Folder.opened(workspace).ledger.close()
-    assert files_of(workspace) == before
-    assert len(list((workspace / "secret").iterdir())) == 1
+def test_a_look_is_repeated_when_a_writer_was_faster(workspace):
+    folder, seen = Folder(workspace), []
+
+    def at(entries, model):
+        seen.append(model.number)
+        if len(seen) == 1:
+            forget(workspace, ["00003"])
+        return entries.counts()["forgotten"], model.number
+
+    assert folder.look(at) == (1, 2)
+    assert seen == [1, 2]
 
 
-def test_what_others_put_there_is_not_swept_away(workspace):
-    for kind in ("models", "certificates", "records", "secret"):
-        (workspace / kind / "notes.html").write_text("mine")
-    Folder.opened(workspace).ledger.close()
-    for kind in ("models", "certificates", "records", "secret"):
-        assert (workspace / kind / "notes.html").read_text() == "mine"
+def test_work_on_files_that_a_writer_replaced_is_done_again(workspace):
+    folder, calls = Folder(workspace), []
+
+    def work(model):
+        calls.append(model.number)
+        if len(calls) == 1:
+            forget(workspace, ["00003"])
+        return folder.model_file(model.sha256).read_bytes()
+
+    assert folder.steady(lambda _, model: model, work)
+    assert calls == [1, 2]
 
 
-def test_opening_writes_certificates_that_only_the_ledger_has(workspace):
-    forget(workspace, ["00003"])
-    before = files_of(workspace)
-    (workspace / "certificates/1.json").unlink()
-    Folder.opened(workspace).ledger.close()
-    assert files_of(workspace) == before
+def test_a_problem_that_no_writer_explains_is_raised(workspace):
+    with pytest.raises(OSError, match="none"):
+        Folder(workspace).steady(lambda _, model: model, lambda _: (workspace / "none").read_text())
 
 
-@pytest.mark.parametrize("kind", ["absent", "empty", "file", "text", "empty ledger"])
+@pytest.mark.parametrize("kind", ["absent", "empty", "file"])
 def test_what_is_no_workspace_is_refused(tmp_path, kind):
     path = tmp_path / "workspace"
     if kind == "file":
         path.write_text("hello")
     elif kind != "absent":
         path.mkdir()
-    if kind == "text":
-        (path / "ledger.sqlite").write_text("this is not a database, however long it may be" * 99)
-    if kind == "empty ledger":
-        (path / "ledger.sqlite").write_bytes(b"")
-    with pytest.raises(InvalidInput, match=r"not a (workspace|ledger)"):
+    with pytest.raises(InvalidInput, match="not a workspace"):
         Folder.opened(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"this is not a database, however long it may be" * 99])
+def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path, content):
+    (tmp_path / "ledger.sqlite").write_bytes(content)
+    with pytest.raises(InvalidInput, match="not a ledger"):
+        Folder.opened(tmp_path).look(lambda _, model: model)
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
+    assert (tmp_path / "ledger.sqlite").read_bytes() == content
 
 
 def test_a_ledger_without_a_model_is_refused(workspace):
     change_ledger(workspace, "DELETE FROM models")
     with pytest.raises(InvalidInput, match="holds no model"):
-        Folder.opened(workspace)
+        Folder.opened(workspace).look(lambda _, model: model)
 
 
 def test_a_workspace_can_be_moved(workspace, tmp_path):
     shutil.move(workspace, tmp_path / "elsewhere")
     assert forget(tmp_path / "elsewhere", ["00003"])["records"]["forgotten"] == 1
+
+
+# ---- who works ----------------------------------------------------------------------------------
+
+
+def test_one_process_works_at_a_time_and_its_lock_is_gone_afterwards(workspace):
+    folder = Folder.opened(workspace)
+    with folder.leased() as lease:
+        assert status(workspace)["lease"]["number"] == lease.number == 1
+        assert f"process {os.getpid()}" in lease.holder
+        with pytest.raises(Locked), Folder.opened(workspace).leased():
+            pass
+    assert status(workspace)["lease"] is None
+    assert not (workspace / "secret/.lock").exists()
+    with folder.leased() as lease:
+        assert lease.number == 2
+
+
+def test_the_lease_of_a_dead_process_is_taken_over_at_once(workspace):
+    """Its lock went with it; its row and its file are still there."""
+    folder = Folder.opened(workspace)
+    with folder.ledger.writing() as entries:
+        entries.take_lease("process 0 on a machine that is off")
+    (workspace / "secret/.lock").touch()
+    with folder.leased() as lease:
+        assert lease.number == 2
+
+
+def test_finishing_changes_nothing_that_is_whole(workspace):
+    forget(workspace, ["00003"])
+    before = files_of(workspace)
+    assert finish(workspace) == ()
+    assert files_of(workspace) == before
+
+
+def test_finishing_deletes_what_is_not_current(workspace):
+    before = files_of(workspace)
+    leave(workspace)
+    assert files_of(workspace) != before
+    assert finish(workspace) == ()
+    assert files_of(workspace) == before
+    assert len(list((workspace / "secret").iterdir())) == 1
+
+
+def test_what_others_put_there_is_not_swept_away(workspace):
+    for kind in ("models", "certificates", "records", "secret", "."):
+        (workspace / kind / "notes.html").write_text("mine")
+    finish(workspace)
+    for kind in ("models", "certificates", "records", "secret", "."):
+        assert (workspace / kind / "notes.html").read_text() == "mine"
+
+
+def test_finishing_writes_certificates_that_only_the_ledger_has(workspace):
+    forget(workspace, ["00003"])
+    before = files_of(workspace)
+    (workspace / "certificates/1.json").unlink()
+    assert finish(workspace) == ()
+    assert files_of(workspace) == before
+
+
+def test_a_lease_that_was_taken_over_erases_nothing(workspace):
+    """A sleeper that wakes up would delete what its successor has just made current."""
+    leave(workspace)
+    folder, before = Folder.opened(workspace), files_of(workspace)
+    with folder.ledger.writing() as entries:
+        old = entries.take_lease("the sleeper")
+        entries.take_lease("its successor")
+    with pytest.raises(Overtaken, match="lease 1 was taken over by lease 2"):
+        folder.finish(old)
+    assert files_of(workspace) == before
+
+
+@pytest.mark.parametrize("place", ["a file", "a folder", "inside a folder"])
+def test_a_link_is_named_and_left_with_all_it_leads_to(workspace, tmp_path, place):
+    leave(workspace)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "rows").write_bytes(b"values")
+    link = (
+        workspace
+        / {
+            "a file": "records/private-89abcdef.parquet",
+            "a folder": "secret/89abcdef",
+            "inside a folder": "secret/01234567/secret/chunk",
+        }[place]
+    )
+    link.symlink_to(elsewhere if place == "a folder" else elsewhere / "rows")
+    (problem,) = finish(workspace)
+    assert problem == f"{link}: is a link; delete what it leads to, then the link"
+    assert link.read_bytes() == b"values" if place != "a folder" else link.is_dir()
+    for name in LEFT:  # one that stays keeps no other
+        assert not (workspace / name).exists()
+    link.unlink()
+    assert finish(workspace) == ()
+
+
+def test_a_file_that_cannot_be_deleted_is_named_and_all_others_go(workspace, monkeypatch):
+    leave(workspace)
+    stuck = workspace / "secret/01234567/secret/state-0.safetensors"
+    unlink = module.Path.unlink
+
+    def immutable(path, **options):
+        if path == stuck:
+            raise PermissionError(1, "Operation not permitted", str(path))
+        unlink(path, **options)
+
+    monkeypatch.setattr(module.Path, "unlink", immutable)
+    assert finish(workspace) == (f"{stuck}: Operation not permitted",)
+    assert stuck.exists()
+    for name in LEFT:
+        assert not (workspace / name).exists()

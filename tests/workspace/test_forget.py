@@ -11,8 +11,11 @@ from safetensors.torch import load_file
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
-from expunge.ledger import Busy, ledger
+from expunge.ledger import Busy, sqlite_file
+from expunge.workspace import forget as module
+from expunge.workspace.folder import Folder
 from expunge.workspace.forget import Pending, forget
+from expunge.workspace.honour import honour
 from expunge.workspace.predict import predict
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify
@@ -177,7 +180,7 @@ def test_all_private_records_may_leave_where_public_ones_remain(workspace):
         ([" 00003"], "' 00003' is unknown"),
         ([""], "'' is unknown"),
         (["90003"], "'90003' is public"),
-        (["00001"], "'00001' is already forgotten"),
+        (["00001", "00003"], "'00001' is already forgotten"),
         (["00005", "00003", "00005"], "'00005' is given twice"),
         (["00003", "nobody"], "'nobody' is unknown"),
     ],
@@ -194,7 +197,7 @@ def test_an_id_that_is_already_asked_for_is_refused_by_name(workspace):
     leave_pending(workspace, "00003")
     before = everything_in(workspace)
     with pytest.raises(InvalidInput, match=r"'00003' is already in request 1, which is pending"):
-        forget(workspace, ["00003"])
+        forget(workspace, ["00003", "00004"])
     assert everything_in(workspace) == before
 
 
@@ -271,7 +274,7 @@ def interrupted(*_):
 
 
 def test_a_second_writer_is_told_and_readers_go_on(workspace, monkeypatch):
-    monkeypatch.setattr(ledger, "_prepare", impatient)
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 1)
     before = everything_in(workspace)
     other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -287,10 +290,190 @@ def test_a_second_writer_is_told_and_readers_go_on(workspace, monkeypatch):
     assert forget(workspace, ["00003"])["records"]["forgotten"] == 1
 
 
-def impatient(connection, _):
-    connection.isolation_level = None
-    for line in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=1"):
-        connection.execute(f"PRAGMA {line}")
+# ---- the same command twice -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [None, "ticket 7"])
+def test_the_same_request_again_is_reported_and_changes_nothing(workspace, name):
+    first = forget(workspace, ["00003", "00004"], name=name)
+    before = everything_in(workspace)
+    again = forget(workspace, ["00004", "00003"], name=name)
+    assert everything_in(workspace) == before
+    assert first["repeated"] is None
+    assert again["repeated"] == name or "request 1"
+    assert again["requests"] == first["requests"]
+    assert (again["honoured"], again["refused"]) == ([], [])
+
+
+def test_the_same_request_again_is_taken_up_where_it_was_left(workspace):
+    leave_pending(workspace, "00003")
+    document = forget(workspace, ["00003"])
+    assert document["repeated"] == "request 1"
+    assert document["honoured"] == ["request 1"]
+    assert len(document["requests"]) == 1
+
+
+def test_the_same_ids_under_another_name_are_another_request(workspace):
+    forget(workspace, ["00003"], name="mine")
+    before = everything_in(workspace)
+    with pytest.raises(InvalidInput, match="'00003' is already forgotten"):
+        forget(workspace, ["00003"], name="yours")
+    assert everything_in(workspace) == before
+
+
+# ---- honoured means erased ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def stuck(workspace, tmp_path):
+    """A link in the place of the private records, which no command can erase."""
+    (records,) = (workspace / "records").glob("private-*")
+    records.rename(tmp_path / "rows.parquet")
+    records.symlink_to(tmp_path / "rows.parquet")
+    return records
+
+
+def test_what_cannot_be_erased_keeps_the_request_committed(workspace, stuck):
+    with pytest.raises(
+        Pending, match=f"request 1 is committed, but not erased: {stuck}"
+    ) as refused:
+        forget(workspace, ["00003"])
+    document = status(workspace)
+    assert document == {key: refused.value.document[key] for key in document}
+    assert [one["state"] for one in document["requests"]] == ["committed"]
+    assert document["unerased"] == [str(stuck)]
+    assert document["certificate"]["epsilon"] <= 1
+    checked = verify(workspace)
+    assert checked["valid"]
+    assert (checked["committed"], checked["unerased"]) == (["request 1"], [str(stuck)])
+    assert predictions(workspace)
+
+
+def test_a_committed_request_keeps_no_other_from_being_committed(workspace, stuck):
+    for ids in (["00003"], ["00004"]):
+        with pytest.raises(Pending):
+            forget(workspace, ids)
+    assert [one["state"] for one in status(workspace)["requests"]] == ["committed"] * 2
+    assert status(workspace)["records"]["forgotten"] == 2
+
+
+@pytest.mark.parametrize("ids", [[], ["00003"], ["00005"]], ids=["none", "the same", "others"])
+def test_the_next_forget_erases_what_is_left_and_the_request_is_honoured(workspace, stuck, ids):
+    with pytest.raises(Pending):
+        forget(workspace, ["00003"])
+    stuck.unlink()
+    document = forget(workspace, ids)
+    assert document["honoured"][0] == "request 1"
+    assert {one["state"] for one in document["requests"]} == {"honoured"}
+    assert document["unerased"] == []
+    assert _kinds(files_of(workspace)) == Counter(ONE_OF_EACH) + Counter(
+        certificates=ids == ["00005"]
+    )
+
+
+def test_a_certificate_that_cannot_be_written_keeps_the_request_committed(workspace, monkeypatch):
+    from expunge.workspace import folder
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "write_whole", full)
+        with pytest.raises(Pending, match=r"certificates/1.json: cannot be written"):
+            forget(workspace, ["00003"])
+    assert verify(workspace)["valid"]
+    assert forget(workspace)["honoured"] == ["request 1"]
+    assert verify(workspace)["committed"] == []
+
+
+def test_the_log_of_earlier_entries_is_erased_even_while_somebody_has_the_ledger_open(tmp_path):
+    """The hash of an unreleased model tells who was among its records."""
+    workspace = fitted(tmp_path, released=False)
+    sha256 = status(workspace)["model"]["sha256"].encode()
+    other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
+    other.execute("UPDATE models SET created = 'a page in the log'")
+    assert sha256 in (workspace / "ledger.sqlite-wal").read_bytes()
+    forget(workspace, ["00003"])
+    for path in workspace.glob("ledger.sqlite*"):
+        assert sha256 not in path.read_bytes()
+    other.close()
+
+
+def test_a_reader_in_the_middle_of_earlier_entries_keeps_the_request_committed(
+    workspace, monkeypatch
+):
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 1)
+    other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
+    other.execute("UPDATE models SET created = 'a page in the log'")
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM models").fetchall()
+    with pytest.raises(Pending, match="somebody still reads earlier entries"):
+        forget(workspace, ["00003"])
+    other.execute("ROLLBACK")
+    assert forget(workspace)["honoured"] == ["request 1"]
+    other.close()
+
+
+# ---- others at work, again ----------------------------------------------------------------------
+
+
+def test_who_waits_is_served_by_the_one_at_work(workspace, monkeypatch):
+    folder = Folder.opened(workspace)
+    pauses = []
+
+    def meanwhile(seconds):
+        """The other process honours the request, then is done."""
+        pauses.append(seconds)
+        (request,) = folder.look(lambda entries, _: entries.requests("pending"))
+        honour(folder, lease, request, lambda _: None)
+        assert folder.finish(lease) == ()
+
+    monkeypatch.setattr(module.time, "sleep", meanwhile)
+    with folder.leased() as lease:
+        document = forget(workspace, ["00003"])
+    assert len(pauses) == 1
+    assert document["honoured"] == ["request 1"]
+    assert document["requests"][0]["state"] == "honoured"
+
+
+def test_who_waits_takes_over_when_the_one_at_work_is_gone(workspace, monkeypatch):
+    work = Folder.opened(workspace).leased()
+    work.__enter__()
+    monkeypatch.setattr(module.time, "sleep", lambda _: work.__exit__(None, None, None))
+    assert forget(workspace, ["00003"])["honoured"] == ["request 1"]
+
+
+def at_first_writing(workspace, change):
+    """A callback for `forget`: before its first commit another process changes the ledger."""
+    stages = []
+
+    def progress(stage):
+        stages.append(stage)
+        if stage.endswith("writing") and sum(one.endswith("writing") for one in stages) == 1:
+            folder = Folder.opened(workspace)
+            with folder.ledger.writing() as entries:
+                change(entries)
+            folder.ledger.close()
+
+    progress.stages = stages
+    return progress
+
+
+def test_who_was_overtaken_begins_again(workspace):
+    progress = at_first_writing(workspace, lambda entries: entries.take_lease("it dies at once"))
+    document = forget(workspace, ["00003"], progress=progress)
+    assert sum(stage.endswith("writing") for stage in progress.stages) == 2
+    assert document["records"]["forgotten"] == 1
+    assert document["requests"][0]["state"] == "honoured"
+    assert _kinds(files_of(workspace)) == ONE_OF_EACH
+    assert verify(workspace)["valid"]
+
+
+def test_requests_that_come_while_another_is_in_work_are_honoured_too(workspace):
+    """Whoever asked may be dead by then."""
+    progress = at_first_writing(workspace, lambda entries: entries.add_request(["00004"]))
+    document = forget(workspace, ["00003"], progress=progress)
+    assert document["honoured"] == ["request 1", "request 2"]
 
 
 # ---- killed -------------------------------------------------------------------------------------
@@ -314,12 +497,16 @@ def test_whoever_is_killed_leaves_the_old_model_and_its_request_or_the_new_one(t
     )
     assert [one["killed"] for one in outcomes] == [True] * (len(outcomes) - 1) + [False]
     states = [_state(one["then"], old) for one in outcomes]
-    assert states == sorted(states, key=["unasked", "pending", "honoured"].index)
-    assert set(states) == {"unasked", "pending", "honoured"}
+    order = ["unasked", "pending", "committed", "honoured"]
+    assert states == sorted(states, key=order.index)
+    assert set(states) == set(order)
     for state, outcome in zip(states, outcomes, strict=True):
         if state != "unasked":
-            assert _kinds(outcome["after"]) == ONE_OF_EACH
-            assert outcome["after"] == [name for name in outcome["after"] if "/." not in name]
+            after = outcome["after"]
+            if state == "honoured":  # its lock, if it was killed just before it took it away
+                after = [name for name in after if name != "secret/.lock"]
+            assert _kinds(after) == ONE_OF_EACH
+            assert after == [name for name in after if "/." not in name]
 
 
 # Model, certificate, index, document, state and one chunk of rows make the secret state.
@@ -339,12 +526,14 @@ def _state(outcomes, old):
     assert json.loads(guessed["out"])["model"]["sha256"] == found["model"]["sha256"]
     assert json.loads(checked_again["out"])["valid"]
     states = [one["state"] for one in found["requests"]]
-    if states == ["honoured"]:
+    if states in (["committed"], ["honoured"]):
         assert found["model"]["number"] == 2
         assert found["certificate"]["epsilon"] <= 1
         assert found["records"]["forgotten"] == 2
-        assert later == found | {"workspace": later["workspace"]}
-        return "honoured"
+        assert later["model"] == found["model"]
+        assert [one["state"] for one in later["requests"]] == ["honoured"]
+        assert bool(json.loads(checked["out"])["committed"]) == (states == ["committed"])
+        return states[0]
     assert found["model"] == old["model"]
     assert found["certificate"] is None
     assert found["records"] == old["records"]

@@ -9,7 +9,7 @@ import pytest
 from expunge.ledger import Busy
 from expunge.workspace import report as report_module
 from expunge.workspace.folder import Folder
-from expunge.workspace.forget import forget
+from expunge.workspace.forget import Pending, forget
 from expunge.workspace.report import report
 from expunge.workspace.status import status
 from tests.cli.test_main import expunge
@@ -32,17 +32,18 @@ def test_a_run_whose_own_request_was_refused_does_not_exit_0(tmp_path):
     assert outcome.status == 1
 
 
-def test_an_honoured_request_is_not_said_to_be_pending(tmp_path, monkeypatch):
-    """Another process takes the lock between the commit and the sweep."""
+def test_a_committed_request_is_not_said_to_be_pending(tmp_path, monkeypatch):
+    """Another process takes the ledger between the commit and the erasure."""
     workspace = usual(tmp_path)
 
     def busy(*_):
         raise Busy("another process is working on it")
 
-    monkeypatch.setattr(Folder, "settle", busy)
-    document = forget(workspace, ["00003"])
-    assert [one["state"] for one in document["requests"]] == ["honoured"]
-    assert document["refused"] == []
+    monkeypatch.setattr(Folder, "finish", busy)
+    with pytest.raises(Pending, match="request 1 is committed, but not erased") as refused:
+        forget(workspace, ["00003"])
+    document = refused.value.document
+    assert [one["state"] for one in document["requests"]] == ["committed"]
 
 
 def test_exit_status_2_means_that_nothing_was_recorded(tmp_path):
@@ -161,16 +162,3 @@ def test_bad_input_after_reading_parquet_exits_2_every_time(tmp_path):
     for _ in range(4):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.returncode == 2, done.stderr
-
-
-def test_a_ledger_on_a_disk_that_cannot_be_written_is_read(tmp_path, monkeypatch):
-    from expunge.ledger import ledger
-
-    workspace = usual(tmp_path)
-    forget(workspace, ["00003"])
-    expected = status(workspace)
-    plain, writing = ledger.os.access, ledger.os.W_OK
-    monkeypatch.setattr(ledger.os, "access", lambda path, how: how != writing and plain(path, how))
-    assert status(workspace) == expected
-    assert expunge("verify", workspace).status == 0
-    assert "only be read" in expunge("forget", workspace, "00004").complaint

@@ -13,7 +13,11 @@ from tests.workspace.tables_made import DECLARED, everything_in, fitted, usual
 def test_before_a_deletion_nothing_is_certified(tmp_path):
     workspace = usual(tmp_path)
     document = status(workspace)
-    assert set(document) == {"workspace", "records", "requests", "model", "certificate", "options"}
+    assert set(document) == {
+        *("workspace", "records", "requests", "model", "certificate", "options"),
+        *("unerased", "lease"),
+    }
+    assert (document["unerased"], document["lease"]) == ([], None)
     assert document["records"] == {"public": 120, "private": 150, "forgotten": 0}
     assert document["requests"] == []
     assert document["certificate"] is None

@@ -43,6 +43,8 @@ def test_a_fitted_workspace_is_valid_and_claims_nothing(workspace):
         "certificates": 0,
         "pending": 0,
         "proof": None,
+        "committed": [],
+        "unerased": [],
     }
 
 

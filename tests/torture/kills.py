@@ -1,0 +1,278 @@
+"""Kills: 2 to 24 processes ask at once, some of them die, and no request is lost or doubled.
+
+In each round some processes ask for a deletion each, and one runs another command. One of all is
+killed at a certain touch of the disk (`tests/torture/dying.py`); over the rounds every touch of
+`forget`, `audit`, `sample` and `report` gets its turn. Of the others half are killed at random
+moments. A reader looks on from beginning to end. Then comes one more request, as on any other day,
+and everything that the ledger accepted must be certified and erased: nobody repairs anything.
+"""
+
+import json
+import random
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rich.progress  # noqa: F401
+import sqlalchemy.dialects.sqlite  # noqa: F401
+from pyarrow import parquet
+
+import expunge.report.page  # loaded once, for every fork
+import expunge.workspace.audit
+import expunge.workspace.honour
+import expunge.workspace.predict
+import expunge.workspace.report
+import expunge.workspace.sample  # noqa: F401
+from expunge.workspace.status import status
+from expunge.workspace.verify import verify
+from tests.repeatable import start_from
+from tests.torture.dying import Child, copied
+from tests.workspace.killed import ran
+from tests.workspace.tables_made import fitted, private_people
+
+SUBMITTERS = (2, 3, 4, 5, 6, 8, 12, 24)
+NEXT = "00149"  # the record of the request that comes after the kills
+GUESSES = "guesses.csv"  # of the reader
+VERBS = ("forget", "audit", "sample", "report")
+TRIES = 8  # for a touch that a run did not come to, because another process was faster
+
+
+def command(verb: str, place: Path, number: int = 0) -> list[str]:
+    """A command line on the workspace of a round; the number tells requests apart."""
+    workspace = str(place / "workspace")
+    out = str(place / {"sample": f"models-{number}", "report": f"{number}.html"}.get(verb, ""))
+    small = ["--models", "4", "--learn-steps", "3", "--unlearn-steps", "2", "--sigma", "0.1"]
+    return {
+        "forget": ["forget", workspace, *records(number), "--name", f"ticket {number}", "--json"],
+        "audit": ["audit", workspace, "--models", "60", "--seed", "0", "--json"],
+        "sample": ["sample", workspace, "00140", "--output", f"{out}.safetensors", *small],
+        "report": ["report", workspace, "--output", out],
+    }[verb]
+
+
+def records(number: int) -> list[str]:
+    """The records that a request names: two of them."""
+    return [f"{2 * number:05d}", f"{2 * number + 1:05d}"]
+
+
+def mark(record: str) -> str:
+    """A value of this record that no other has."""
+    return f"mark{record}kram"
+
+
+@dataclass
+class Round:
+    """What happens in a round, and what came of it."""
+
+    place: Path
+    rng: random.Random
+    submitters: int
+    verb: str
+    moment: int | None
+    kills: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    ended_well: set[str] = field(default_factory=set)
+
+    def run(self) -> dict[str, Any]:
+        """Run it; returns its line of the results."""
+        began = time.monotonic()
+        reached = self._commands()
+        accepted = status(self.place / "workspace")["requests"]
+        self._expect(
+            ran(["forget", str(self.place / "workspace"), NEXT, "--json"]), "the next request"
+        )
+        self._check(len(accepted))
+        return {
+            "submitters": self.submitters,
+            "verb": self.verb,
+            "touch": self.moment if reached else None,
+            "kills": self.kills,
+            "accepted": len(accepted) + 1,
+            "left_unfinished": sum(one["state"] != "honoured" for one in accepted),
+            "wrong": self.wrong,
+            "seconds": round(time.monotonic() - began, 2),
+        }
+
+    def _commands(self) -> bool:
+        """Run all commands at once, and kill some; whether the chosen touch was reached."""
+        reader = self._child(self._look_on)
+        chosen = self._child(lambda: ran(command(self.verb, self.place)), self.moment)
+        self._let_begin()
+        first = 1 if self.verb == "forget" else 0
+        others = [
+            (number, self._child(lambda number=number: ran(command("forget", self.place, number))))
+            for number in range(first, self.submitters)
+        ]
+        victims = self.rng.sample(others, len(others) // 2)
+        moments = sorted((self.rng.uniform(0, 0.3 * self.submitters), child) for child in victims)
+        began = time.monotonic()
+        for moment, (_, child) in moments:
+            time.sleep(max(0.0, began + moment - time.monotonic()))
+            child.kill()
+        outcomes = {number: child.ended() for number, child in others}
+        outcome = chosen.ended()
+        if outcome is None:
+            self.kills.append(f"{self.verb} at touch {self.moment}")
+            self._again()
+        else:
+            self._expect(outcome["result"], "ticket 0" if self.verb == "forget" else self.verb)
+        died = {number: moment for moment, (number, _) in moments}
+        for number, ended in outcomes.items():
+            if ended is not None:
+                self._expect(ended["result"], f"ticket {number}")
+            elif number in died:
+                self.kills.append(f"forget after {died[number]:.2f} s")
+            else:
+                self.wrong.append(f"ticket {number} died by itself")
+        (self.place / "over").touch()
+        self.wrong += reader.ended()["result"]
+        return outcome is None
+
+    def _child(self, work: Any, moment: int | None = None) -> Child:
+        seed = str(self.rng.random())
+
+        def seeded() -> Any:
+            start_from(seed)
+            return work()
+
+        return Child(seeded, self.place, moment)
+
+    def _let_begin(self) -> None:
+        """Wait until the chosen process works, or did: then it comes to the touch it dies at."""
+        until = time.monotonic() + 3
+        lock = self.place / "workspace/secret/.lock"
+        while self.verb == "forget" and time.monotonic() < until and not lock.exists():
+            time.sleep(0.005)
+
+    def _again(self) -> None:
+        """The same command once more must do it, and leave nothing unfinished beside its output."""
+        what = "ticket 0" if self.verb == "forget" else f"{self.verb} again"
+        self._expect(ran(command(self.verb, self.place)), what)
+        for path in self.place.glob(".*"):
+            if not path.name.startswith(f".{GUESSES}"):  # which the reader may just be writing
+                self.wrong.append(f"{path.name} is left")
+
+    def _expect(self, outcome: dict[str, Any], what: str) -> None:
+        if outcome["status"] != 0:
+            self.wrong.append(f"{what}: exit {outcome['status']}: {outcome['err'].strip()}")
+        self.ended_well.add(what)
+
+    def _look_on(self) -> list[str]:
+        """Look at everything until the round is over; returns what went wrong."""
+        problems, workspace = [], str(self.place / "workspace")
+        table = str(self.place / "public.csv")
+        while not (self.place / "over").exists():
+            for line in (
+                ["status", workspace, "--json"],
+                ["verify", workspace, "--json"],
+                ["predict", workspace, table, "--output", str(self.place / GUESSES)],
+            ):
+                outcome = ran(line)
+                if outcome["status"] != 0:
+                    problems.append(
+                        f"{line[0]}: {outcome['status']} {outcome['out'][:300]}{outcome['err']}"
+                    )
+            time.sleep(1)
+        return problems
+
+    # ---- afterwards -------------------------------------------------------------------------
+
+    def _check(self, accepted: int) -> None:
+        """Everything accepted is certified once and erased, and nothing else is."""
+        workspace = self.place / "workspace"
+        document, checked = status(workspace), verify(workspace)
+        requests = document["requests"]
+        certificate = json.loads(
+            max((workspace / "certificates").iterdir(), key=_number).read_text()
+        )
+        gone = {NEXT}
+        for request in requests[:-1]:
+            gone |= set(records(int(request["name"].split()[-1])))
+        (table,) = (workspace / "records").glob("private-*.parquet")
+        left = set(parquet.read_table(table)["id"].to_pylist())
+        names = [request["name"] for request in requests]
+        tickets = {what for what in self.ended_well if what.startswith("ticket")}
+        for holds, problem in (
+            (len(requests) == accepted + 1 and tickets <= set(names), "a request is lost"),
+            (len(set(names)) == len(names), "a request is doubled"),
+            ({one["state"] for one in requests} == {"honoured"}, "a request is not honoured"),
+            (document["records"]["forgotten"] == len(gone), "other records are forgotten"),
+            (document["model"]["number"] == len(requests) + 1, "a model is lost or doubled"),
+            (checked["valid"] and checked["certificates"] == len(requests), f"verify: {checked}"),
+            (certificate["requests"] == names, "the certificate names other requests"),
+            (left == set(private_people()["id"]) - gone, "the records left are others"),
+            (document["unerased"] == [] and document["lease"] is None, "not everything is erased"),
+            (
+                _kinds(workspace) == {"models": 1, "records": 2, "secret": 1},
+                f"files: {_kinds(workspace)}",
+            ),
+            (not _traces(workspace, gone), f"traces: {_traces(workspace, gone)}"),
+        ):
+            if not holds:
+                self.wrong.append(problem)
+
+
+def _number(certificate: Path) -> int:
+    return int(certificate.stem)
+
+
+def _kinds(workspace: Path) -> dict[str, int]:
+    return {
+        kind: len(list((workspace / kind).iterdir())) for kind in ("models", "records", "secret")
+    }
+
+
+def _traces(workspace: Path, gone: set[str]) -> list[str]:
+    """Files that hold a value of a record that left."""
+    contents = {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+    return sorted(
+        path.name
+        for path, content in contents.items()
+        if any(mark(record).encode() in content for record in gone)
+    )
+
+
+def start(scratch: Path) -> Path:
+    """The workspace that each round starts from; every private record has a value of its own."""
+    place = scratch / "start"
+    place.mkdir()
+    private = private_people()
+    private["colour"] = [mark(record) for record in private["id"]]
+    workspace = fitted(place, private)
+    assert _traces(workspace, set(private["id"]))  # they can be seen where they are
+    return place
+
+
+def touches(place: Path, scratch: Path) -> list[tuple[str, int]]:
+    """Every touch of every verb, as it runs undisturbed."""
+    every = []
+    for verb in VERBS:
+        copy = copied(place, scratch / f"alone-{verb}")
+        ended = Child(
+            lambda verb=verb, copy=copy: ran(command(verb, copy)), copy, record=True
+        ).ended()
+        assert ended is not None
+        assert ended["result"]["status"] == 0, ended
+        every += [(verb, moment + 1) for moment in range(len(ended["touches"]))]
+    return every
+
+
+def rounds(count: int, seed: int, scratch: Path) -> Iterator[dict[str, Any]]:
+    """Rounds until there were so many kills, and every touch was one of them."""
+    rng, place = random.Random(seed), start(scratch)
+    waiting = [(verb, moment, TRIES) for verb, moment in touches(place, scratch)]
+    rng.shuffle(waiting)
+    kills, number = 0, 0
+    while kills < count or waiting:
+        number += 1
+        verb, moment, tries = waiting.pop() if waiting else (rng.choice(VERBS), None, 0)
+        copy = copied(place, scratch / f"round-{number}")
+        line = Round(copy, rng, rng.choice(SUBMITTERS), verb, moment).run()
+        if line["touch"] is None and tries > 1:
+            waiting.insert(0, (verb, moment, tries - 1))
+        kills += len(line["kills"])
+        shutil.rmtree(copy)
+        yield {"round": number, "seed": seed, "touches_left": len(waiting)} | line
