@@ -39,6 +39,7 @@ from expunge.ledger.schema import (
     requests,
     settings,
 )
+from expunge.ledger.sealing import add_to_seal, check_everything, check_seal, renew_seal
 
 __all__ = ["Entries", "Ledger"]
 
@@ -63,8 +64,10 @@ class Ledger:
                 event.listen(self._engine, "connect", _prepare)
 
     def create(self) -> None:
-        """Make the tables."""
+        """Make the tables, and seal them."""
         metadata.create_all(self._engine)
+        with self._errors(), _writer(self._engine).begin() as connection:
+            renew_seal(connection)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -75,8 +78,10 @@ class Ledger:
 
         Raises:
             InvalidInput: not a ledger.
+            Altered: it is not as it was written.
         """
         with self._errors(), self._engine.begin() as connection:
+            check_seal(connection, str(self.where))
             yield Entries(connection)
 
     @contextmanager
@@ -86,9 +91,22 @@ class Ledger:
         Raises:
             Busy: another process is writing, or the file can only be read.
             InvalidInput: not a ledger.
+            Altered: it is not as it was written.
         """
         with self._errors(), _writer(self._engine).begin() as connection:
+            check_seal(connection, str(self.where))
             yield Entries(connection)
+            renew_seal(connection)
+
+    def check(self) -> int:
+        """Check every row and the whole file; returns how many rows there are.
+
+        Raises:
+            InvalidInput: not a ledger.
+            Altered: it is not as it was written.
+        """
+        with self._errors(), self._engine.begin() as connection:
+            return check_everything(connection, str(self.where))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -136,6 +154,7 @@ class Entries:
         rows = [{"id": record, "role": role} for record in ids]
         if rows:
             self._connection.execute(insert(records), rows)
+            add_to_seal(self._connection, [(row["id"], row["role"]) for row in rows])
 
     def counts(self) -> dict[str, int]:
         """How many records are public, private and still present, and forgotten."""
@@ -234,6 +253,7 @@ class Entries:
         secret: str,
         records_file: str,
         evaluation: str | None = None,
+        files: str = "{}",
         honours: Request | None = None,
         certificate: str | None = None,
     ) -> Model:
@@ -247,6 +267,7 @@ class Entries:
             secret,
             records_file,
             evaluation,
+            files,
         )
         self._connection.execute(insert(models), vars(model))
         if honours is not None:

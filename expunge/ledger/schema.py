@@ -6,6 +6,7 @@ requests      deletion requests, `pending` or `honoured`
 requested     which records a request names
 models        every model that was current once; the last one is current now
 certificates  canonical JSON, each about one model
+seals         a digest of each of these tables (`ledger.sealing`)
 """
 
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ models = Table(
     Column("secret", String, nullable=False),
     Column("records", String, nullable=False),
     Column("evaluation", String),
+    Column("files", String, nullable=False),
 )
 
 certificates = Table(
@@ -71,6 +73,13 @@ certificates = Table(
     Column("number", Integer, primary_key=True),
     Column("model", ForeignKey("models.number"), nullable=False),
     Column("document", String, nullable=False),
+)
+
+seals = Table(
+    "seals",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", String, nullable=False),
 )
 
 
@@ -98,6 +107,7 @@ class Model:
         request: The request that it was made for; None for the fitted one.
         secret, records: Names of the folder and the file that the next request starts from.
         evaluation: JSON, if there is any.
+        files: JSON: the digest of every file that the next request starts from, by its path.
     """
 
     number: int
@@ -107,3 +117,4 @@ class Model:
     secret: str
     records: str
     evaluation: str | None
+    files: str = "{}"

@@ -17,13 +17,14 @@ def made():
     engine.dispose()
 
 
-def test_there_are_six_tables(made):
+def test_there_are_these_tables(made):
     assert set(made.get_table_names()) == {
         "certificates",
         "models",
         "records",
         "requested",
         "requests",
+        "seals",
         "settings",
     }
 
