@@ -2,26 +2,32 @@
 
 A folder holds `run.json`, which says what was sampled, and `<first model>.safetensors`. A file
 appears whole or not at all; a run that was interrupted goes on with the blocks that are missing,
-and a folder of another run is refused.
+and a folder of another run is refused. Every tensor is held against its digest when it is read: the
+file's metadata has it, with that of the run.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from expunge.core.sealed_json import read_sealed_json, sealed_json
+from expunge.core.whole_file import sync
+from expunge.errors import Altered
 from expunge.sampling.chain import Point, Recipe
 from expunge.sampling.engines import Block
 from expunge.sampling.networks import Network
 
 __all__ = ["ShardFolder", "read", "tensor_name"]
+
+RECORD, RUN = "run.json", "run"
+REMEDY = "delete it and sample again"
 
 
 @dataclass(frozen=True)
@@ -36,15 +42,16 @@ class ShardFolder:
 
         Raises:
             ValueError: the folder holds another run.
+            Altered: run.json is not as it was written.
         """
         folder = cls(Path(path))
         folder.path.mkdir(parents=True, exist_ok=True)
-        record, description = folder.path / "run.json", _description(recipe, blocks)
+        record, description = folder.path / RECORD, _description(recipe, blocks)
         if record.exists():
-            if json.loads(record.read_text()) != description:
+            if read_sealed_json(record, REMEDY) != description:
                 raise ValueError(f"{path} holds another run; choose another folder")
         else:
-            _replace(record, lambda new: new.write_text(json.dumps(description, indent=1)))
+            _replace(record, lambda new: new.write_bytes(sealed_json(description)))
         return folder
 
     def shard(self, block: Block) -> Path:
@@ -58,13 +65,38 @@ class ShardFolder:
     def save(self, block: Block, snapshots: dict[Point, Tensor]) -> None:
         """Write a block's models to its file."""
         named = {tensor_name(point): weights.contiguous() for point, weights in snapshots.items()}
-        _replace(self.shard(block), lambda new: save_file(named, new))
+        digests = {name: _digest(weights) for name, weights in named.items()}
+        seal = {RUN: _run_of(self.shard(block)), **digests}
+        _replace(self.shard(block), lambda new: save_file(named, new, seal))
 
 
 def read(shard: Path, point: Point) -> Tensor:
-    """Read the models of one law from one shard."""
-    with safe_open(shard, framework="pt") as file:
-        return file.get_tensor(tensor_name(point))
+    """Read the models of one law from one shard.
+
+    Raises:
+        Altered: they are not what was written, or of another run.
+    """
+    name = tensor_name(point)
+    try:
+        with safe_open(shard, framework="pt") as file:
+            stated, weights = file.metadata() or {}, file.get_tensor(name)
+    except (SafetensorError, RuntimeError, ValueError) as error:
+        raise Altered(str(shard), f"cannot be read ({error}); {REMEDY}") from error
+    if stated.get(name) != _digest(weights) or stated.get(RUN) != _run_of(shard):
+        raise Altered(str(shard), f"is not what this run has written; {REMEDY}")
+    return weights
+
+
+def _run_of(shard: Path) -> str:
+    """The digest of the run that a shard's folder is for."""
+    return hashlib.sha256((shard.parent / RECORD).read_bytes()).hexdigest()
+
+
+def _digest(tensor: Tensor) -> str:
+    """SHA-256 of a tensor's kind, shape and bytes."""
+    digest = hashlib.sha256(str((tensor.dtype, tuple(tensor.shape))).encode())
+    digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def tensor_name(point: Point) -> str:
@@ -76,7 +108,9 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file so that it appears whole or not at all."""
     new = path.with_suffix(".new")
     write(new)
+    sync(new)
     os.replace(new, path)
+    sync(path.parent)
 
 
 def _description(recipe: Recipe, blocks: Sequence[Block]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.document import parse_json
 from expunge.accounting.verification import differences, file_differences
-from expunge.errors import InvalidInput
+from expunge.errors import Altered, InvalidInput
 from expunge.store.index import Chunk, File, Index, digest, read_index
 from expunge.store.layout import (
     CERTIFICATE,
@@ -217,7 +217,7 @@ def check_on_top(folder: Path, index: Index) -> None:
     for name, file in stated.items():
         path = folder / name
         if path.exists() and (file is None or digest(path.read_bytes()) != file.sha256):
-            raise InvalidInput(
+            raise Altered(
                 str(path),
                 f"is of another state: put back {SECRET}/ of the same save, or delete it",
             )

@@ -5,12 +5,12 @@ Models are drawn from both laws of a deletion that was made as hard as the claim
 """
 
 import contextlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from expunge.audit.laws import LEAST, audit_fitted
+from expunge.core.sealed_json import read_sealed_json, sealed_json
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput
 from expunge.ledger import Model
@@ -21,6 +21,7 @@ __all__ = ["audit", "last_audit"]
 
 Progress = Callable[[str], None]
 AUDIT = "audit.json"  # of a workspace: evidence about its model, for the report
+GENERATION = "generation"  # whose audit it is: the random name of the model's secret folder
 
 
 def audit(
@@ -46,20 +47,24 @@ def audit(
             "models", f"{models} are too few; {LEAST} is the least that can show anything"
         )
     folder = Folder.opened(workspace)
-    estimator, number = folder.steady(lambda _, model: (loaded(folder, model), model.number))
+    estimator, model = folder.steady(lambda _, model: (loaded(folder, model), model))
     folder.ledger.close()
     progress("sampling models")
-    document = {"model": number, **audit_fitted(estimator.fitted_, models=models, seed=seed)}
+    document = {"model": model.number, **audit_fitted(estimator.fitted_, models=models, seed=seed)}
     with contextlib.suppress(OSError):  # a workspace that can only be read is audited all the same
-        write_whole(folder.path / AUDIT, json.dumps(document, indent=1).encode())
+        write_whole(folder.path / AUDIT, sealed_json({GENERATION: model.secret, **document}))
     return document
 
 
 def last_audit(folder: Folder, model: Model) -> dict[str, Any] | None:
-    """The last audit, if it was of this model and by the rules of `audit.verdict`."""
+    """The last audit, if it was of this model and by the rules of `audit.verdict`.
+
+    Raises:
+        Altered: it is not as it was written.
+    """
     try:
-        document = json.loads((folder.path / AUDIT).read_text())
-    except (OSError, ValueError):
+        document = read_sealed_json(folder.path / AUDIT, "audit again, or delete it")
+    except OSError:
         return None
-    current = document.get("model") == model.number and "decision" in document
+    current = document.pop(GENERATION, None) == model.secret and "decision" in document
     return document if current else None

@@ -11,13 +11,14 @@ import pyarrow as pa
 from expunge.accounting.certificate import Certificate
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
-from expunge.ledger import Entries, Request
+from expunge.ledger import Entries, Model, Request
 from expunge.workspace.current_model import loaded
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current_model
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
+from expunge.workspace.sealed_files import index_of_files, read_sealed
 from expunge.workspace.tables import compute, read_table, write_table
 
 __all__ = ["honour"]
@@ -41,7 +42,8 @@ def honour(
         raise Refused(str(error)) from error
     progress(f"{request.name}: writing")
     records = f"private-{token}.parquet"
-    table = read_table(folder.records_file(before.records))
+    path = folder.records_file(before.records)
+    table = read_table(path, content=read_sealed(folder, before, path))
     options = Options.of(entries.setting("options"))
     gone = compute.is_in(
         table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
@@ -57,7 +59,8 @@ def honour(
         sha256=digest,
         secret=token,
         records_file=records,
-        evaluation=_evaluation(folder, entries, options, model),
+        evaluation=_evaluation(folder, entries, options, before, model),
+        files=index_of_files(folder, secret=token, records=records),
         honours=request,
         certificate=certificate.canonical(),
     )
@@ -66,10 +69,12 @@ def honour(
     return certificate
 
 
-def _evaluation(folder: Folder, entries: Entries, options: Options, model: Any) -> str | None:
+def _evaluation(
+    folder: Folder, entries: Entries, options: Options, before: Model, model: Any
+) -> str | None:
     path = folder.records_file(PUBLIC_RECORDS)
     if not path.exists():
         return None
-    table = read_table(path)
+    table = read_table(path, content=read_sealed(folder, before, path))
     rows = Encoding.of(json.loads(entries.setting("encoding"))).encode(path, table)
     return json.dumps(evaluation(model.fitted_.head, rows, labels_of(path, table, options)))
