@@ -266,9 +266,11 @@ class Entries:
             None if honours is None else honours.number,
             secret,
             records_file,
-            evaluation,
             files,
+            evaluation,
         )
+        # Digests of files with records that are gone would let somebody try what was in them.
+        self._connection.execute(update(models).values(files="{}"))
         self._connection.execute(insert(models), vars(model))
         if honours is not None:
             self._close(honours)

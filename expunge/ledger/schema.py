@@ -63,8 +63,8 @@ models = Table(
     Column("request", ForeignKey("requests.number")),
     Column("secret", String, nullable=False),
     Column("records", String, nullable=False),
-    Column("evaluation", String),
     Column("files", String, nullable=False),
+    Column("evaluation", String),
 )
 
 certificates = Table(
@@ -106,8 +106,9 @@ class Model:
         sha256: Of its file.
         request: The request that it was made for; None for the fitted one.
         secret, records: Names of the folder and the file that the next request starts from.
+        files: JSON: the digest of every file that the next request starts from, by its path; none
+            where the model is not current.
         evaluation: JSON, if there is any.
-        files: JSON: the digest of every file that the next request starts from, by its path.
     """
 
     number: int
@@ -116,5 +117,5 @@ class Model:
     request: int | None
     secret: str
     records: str
+    files: str
     evaluation: str | None
-    files: str = "{}"

@@ -7,6 +7,7 @@ file's metadata has it, with that of the run.
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -26,7 +27,7 @@ from expunge.sampling.networks import Network
 
 __all__ = ["ShardFolder", "read", "tensor_name"]
 
-RECORD, RUN = "run.json", "run"
+RECORD, RUN, SEAL = "run.json", "run", "seal"
 REMEDY = "delete it and sample again"
 
 
@@ -66,8 +67,8 @@ class ShardFolder:
         """Write a block's models to its file."""
         named = {tensor_name(point): weights.contiguous() for point, weights in snapshots.items()}
         digests = {name: _digest(weights) for name, weights in named.items()}
-        seal = {RUN: _run_of(self.shard(block)), **digests}
-        _replace(self.shard(block), lambda new: save_file(named, new, seal))
+        seal = json.dumps({RUN: _run_of(self.shard(block)), **digests})
+        _replace(self.shard(block), lambda new: save_file(named, new, {SEAL: seal}))
 
 
 def read(shard: Path, point: Point) -> Tensor:
@@ -79,8 +80,8 @@ def read(shard: Path, point: Point) -> Tensor:
     name = tensor_name(point)
     try:
         with safe_open(shard, framework="pt") as file:
-            stated, weights = file.metadata() or {}, file.get_tensor(name)
-    except (SafetensorError, RuntimeError, ValueError) as error:
+            stated, weights = json.loads(file.metadata()[SEAL]), file.get_tensor(name)
+    except (SafetensorError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise Altered(str(shard), f"cannot be read ({error}); {REMEDY}") from error
     if stated.get(name) != _digest(weights) or stated.get(RUN) != _run_of(shard):
         raise Altered(str(shard), f"is not what this run has written; {REMEDY}")

@@ -1,4 +1,4 @@
-"""The index of a workspace's generation: the digest of every file that the next request starts from.
+"""The index of a workspace's generation: a digest of every file that the next request needs.
 
     records/private-T.parquet       the records as given
     records/public.parquet          the public ones, if there are any

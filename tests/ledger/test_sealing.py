@@ -1,4 +1,4 @@
-"""The ledger's seal: what was changed behind the ledger's back is refused, and the file is named."""
+"""The ledger's seal: what was changed behind its back is refused, and the file is named."""
 
 import sqlite3
 from contextlib import closing
@@ -20,7 +20,7 @@ CHANGES = (
     "UPDATE requests SET state = 'honoured' WHERE number = 2",
     "UPDATE requested SET record = 'r8' WHERE record = 'r2'",
     "UPDATE models SET sha256 = 'c' WHERE number = 2",
-    "UPDATE models SET files = '{}' WHERE number = 1",
+    "UPDATE models SET files = '{1}' WHERE number = 2",
     "DELETE FROM models WHERE number = 2",
     "UPDATE certificates SET document = '{\"epsilon\": 0.1}'",
     "UPDATE seals SET value = 'x' WHERE name = 'settings'",
@@ -119,9 +119,9 @@ def test_an_index_that_says_something_else_than_its_table_is_refused(ledger):
 
 def test_a_ledger_of_an_earlier_version_is_refused_with_the_remedy(ledger):
     change(ledger, "DROP TABLE seals")
-    with pytest.raises(InvalidInput, match="an earlier version of expunge wrote it"):
-        with ledger.reading():
-            pass
+    earlier = "an earlier version of expunge wrote it"
+    with pytest.raises(InvalidInput, match=earlier), ledger.reading():
+        pass
 
 
 def test_every_table_is_sealed_but_the_seals_themselves_and_records_which_have_their_own(ledger):
