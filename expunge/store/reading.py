@@ -60,6 +60,15 @@ class Saved:
         """The content of one chunk."""
         return self._secret(chunk.file)
 
+    def path_of(self, chunk: Chunk) -> Path:
+        """Where a chunk lies."""
+        return self.folder / SECRET / chunk.file.name
+
+    def has(self, chunk: Chunk) -> bool:
+        """Whether a chunk is there, as long as it was; its content is not read."""
+        path = self.path_of(chunk)
+        return path.is_file() and path.stat().st_size == chunk.file.size
+
     def model(self) -> bytes:
         """The model's file."""
         return self._read_handed_out(self.index.model, MODEL)

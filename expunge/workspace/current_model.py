@@ -45,5 +45,8 @@ def loaded(folder: Folder, model: Model) -> CertifiedClassifier | CertifiedRegre
     read_sealed(folder, model, index_of_saved(folder, model.secret))
     try:
         return load(path)
+    except Altered as error:
+        restore = f"{error.problem}; restore {path} from a backup"
+        raise Altered(error.field, restore) from error
     except ValueError as error:
         raise Altered(str(path), f"is damaged, restore it from a backup ({error})") from error

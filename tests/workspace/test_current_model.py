@@ -48,7 +48,7 @@ def test_a_damaged_secret_is_named(workspace, damage):
     folder = Folder(workspace)
     with (
         folder.reading() as (_, model),
-        pytest.raises(InvalidInput, match=f"{secret.parents[1]}: is damaged"),
+        pytest.raises(InvalidInput, match=f"{secret}: .*; restore {secret.parents[1]}"),
     ):
         loaded(folder, model)
 

@@ -25,13 +25,10 @@ from safetensors.torch import load as tensors_of_file
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor, nn
 
-from expunge.accounting.account import account
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.sampling.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
 from expunge.store import Generation, Saved, read_steadily, settle, write
-from expunge.store.index import digest
 from expunge.store.layout import SECRET
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.commitments import (
@@ -48,9 +45,9 @@ from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.records import refuse_other_form, tensors_of
 from expunge.unlearning.networks.unlearner_parameters import check_unlearner
 from expunge.unlearning.networks.weights import load_into, state_of, with_state
-from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
     account_document,
     ids_document,
@@ -225,7 +222,7 @@ def _restored(saved: Saved, tensors: dict[str, Tensor], again: GivenAgain) -> Ne
         issued=lineage.issued,
         **released,
     )
-    _check_certificate(fitted, saved.index.model.sha256)
+    check_certificate(fitted, saved.index.model.sha256)
     return fitted
 
 
@@ -442,42 +439,6 @@ def _check_tried(strategy: NetworkStrategy, job: NetworkJob, before: dict[str, T
         scale = 1 + float(before[name].abs().max())
         if not float((value - before[name]).abs().max()) <= alike * scale:
             raise InvalidInput(field, f"gives other {name} than at fit; {remedy}")
-
-
-def _check_certificate(fitted: NetworkFitted, model: str) -> None:
-    """Check that state, document and certificate belong together.
-
-    Raises:
-        ValueError: they do not.
-    """
-    job, certificate = fitted.job, fitted.certificate
-    if digest(fitted.model_bytes) != model:
-        raise ValueError("the weights are not those that the index names")
-    if len(fitted.issued) != job.roster.request or (certificate is None) != (not fitted.issued):
-        raise ValueError(f"{len(fitted.issued)} certificates for {job.roster.request} requests")
-    if certificate is None:
-        return
-    if certificate.sha256 != fitted.issued[-1]:
-        raise ValueError("the certificate is not the last one issued")
-    altered = differences(certificate)
-    if altered:
-        raise ValueError(f"the certificate's {altered[0].field}: {altered[0].problem}")
-    if file_differences(certificate, model):
-        raise ValueError("the weights are not those that the certificate is about")
-    if not _is_about(certificate, fitted.outcome):
-        raise ValueError("the certificate is about another history")
-    stated = (certificate.forgotten, certificate.strategy, certificate.delta)
-    if stated != (job.roster.forgotten, fitted.strategy.name, job.target.delta):
-        raise ValueError("the certificate is about another request")
-
-
-def _is_about(certificate: Certificate, outcome: Outcome) -> bool:
-    """Whether it states the outcome's own constants and phases."""
-    if outcome.assumptions is None or outcome.history is None:
-        return False
-    judged = account(outcome.assumptions, outcome.history, delta=certificate.claim.delta)
-    stated = {name: value.model_dump() for name, value in certificate.assumptions.items()}
-    return judged.assumptions == stated and certificate.records_of_history()[1] == outcome.history
 
 
 def _part(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:

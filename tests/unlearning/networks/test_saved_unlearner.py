@@ -51,6 +51,7 @@ from tests.unlearning.networks.test_unlearner import (
     state,
     unlearner,
 )
+from tests.unlearning.resealing import edit, reseal
 
 ROOT = Path(__file__).parents[3]
 WRITER = import_module("expunge.store.writing")
@@ -602,26 +603,6 @@ def test_an_interrupted_save_leaves_the_old_state_or_the_new_one(
     assert inside(folder) == ONE_STATE
     made.save(folder)
     assert state(load(folder)) == state(made)
-
-
-def reseal(folder, **changed):
-    """Renew the seal of a changed index, as somebody with this library could."""
-    index = read(folder).index.model_copy(update=changed)
-    (folder / "secret/index.json").write_bytes(index.content())
-
-
-def edit(folder, change, *, sealed=False, issued=None):
-    """Change the document; with every digest renewed, and another chain, if told so."""
-    saved = read(folder)
-    path = folder / "secret" / saved.index.document.name
-    change(saved.document)
-    content = json.dumps(saved.document).encode()
-    lineage = saved.index.lineage
-    if issued is not None:
-        lineage = lineage.model_copy(update={"issued": issued(saved.document)})
-    if sealed:
-        reseal(folder, document=File.of(path.name, content), lineage=lineage)
-    path.write_bytes(content)
 
 
 def in_certificate(change):
