@@ -67,5 +67,11 @@ def _print(document: dict[str, Any]) -> None:
             print(f"{document['model']}: the model that it names")
         for line in document["claim"]["statement"]:
             print(f"  {line}")
+    if document["valid"] and "covered" in document:
+        covered = document["covered"]
+        print(
+            f"covered: {len(covered['files'])} files and {covered['ledger_rows']:,} rows of the "
+            "ledger, each as it was written"
+        )
     if document.get("pending"):
         print(f"pending requests: {document['pending']}; honour them with expunge forget")

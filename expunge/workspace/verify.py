@@ -5,7 +5,6 @@ saved model, which is also held against what it came from. `covered` says what w
 """
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,8 @@ from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.verification import Difference, differences, file_differences
 from expunge.errors import Altered, InvalidInput, MissingPackage
 from expunge.ledger import Entries, Model
-from expunge.store import read
-from expunge.workspace.audit import AUDIT, last_audit
-from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
-from expunge.workspace.options import Options
-from expunge.workspace.sealed_files import read_sealed, sealed_paths
+from expunge.workspace.generation_checks import covered_files, generation_differences
 
 __all__ = ["verify"]
 
@@ -32,15 +27,17 @@ def verify(workspace: Path) -> dict[str, Any]:
         folder = Folder.opened(workspace)
         document = folder.steady(lambda entries, model: _check(folder, entries, model))
         folder.ledger.close()
-    except Altered as error:  # the ledger itself; nothing that it says counts
-        return _document([Difference(error.field, error.problem)])
+    except Altered as error:  # the ledger itself: nothing that it says counts
+        return _verdict([Difference(error.field, error.problem)])
     return document
 
 
 def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     rows = folder.ledger.check()
     faults = _file_difference(folder.model_file(model.sha256), model.sha256)
-    faults += _generation_differences(folder, entries, model)
+    faults += generation_differences(
+        folder, model, entries.setting("options"), entries.setting("head")
+    )
     documents, current = entries.certificates(), entries.certificate_of(model)
     for number, document in documents.items():
         faults += _certificate_differences(folder.certificate_file(number), document)
@@ -53,59 +50,21 @@ def _check(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         else:
             claim = certificate.claim.model_dump(mode="json")
             faults += _ledger_differences(certificate, model, entries)
-    document = _document(faults, claim) | {
+    files = [] if faults else covered_files(folder, model, len(documents))
+    return _verdict(faults, claim) | {
         "certificates": len(documents),
         "pending": len(entries.requests("pending")),
+        "covered": {"ledger_rows": rows, "files": files},
     }
-    covered = {"ledger_rows": rows, "files": _covered(folder, model, len(documents))}
-    return document | ({} if faults else {"covered": covered})
 
 
-def _document(faults: list[Difference], claim: dict[str, Any] | None = None) -> dict[str, Any]:
+def _verdict(faults: list[Difference], claim: dict[str, Any] | None = None) -> dict[str, Any]:
     return {
         "valid": not faults,
         "first_difference": faults[0].field if faults else None,
         "differences": [difference._asdict() for difference in faults],
         "claim": claim,
-        "certificates": 0,
-        "pending": 0,
     }
-
-
-def _covered(folder: Folder, model: Model, certificates: int) -> list[str]:
-    """Every file that was read and holds, by its path in the workspace."""
-    secret = folder.secret_folder(model.secret)
-    paths = [folder.path / "ledger.sqlite", folder.model_file(model.sha256)]
-    paths += [folder.certificate_file(number + 1) for number in range(certificates)]
-    paths += [*sealed_paths(folder, model), *(secret / name for name in read(secret).check())]
-    paths += [folder.path / AUDIT] if (folder.path / AUDIT).exists() else []
-    return sorted({path.relative_to(folder.path).as_posix() for path in paths})
-
-
-def _generation_differences(folder: Folder, entries: Entries, model: Model) -> list[Difference]:
-    """What is wrong with the files of the current generation, and with the last audit."""
-    faults = []
-    for path in sealed_paths(folder, model):
-        try:
-            read_sealed(folder, model, path)
-        except Altered as error:
-            faults.append(Difference(error.field, error.problem))
-    try:
-        estimator = loaded(folder, model)
-        last_audit(folder, model)
-    except Altered as error:
-        return [*faults, Difference(error.field, error.problem)]
-    return [*faults, *_setting_differences(estimator, entries)]
-
-
-def _setting_differences(estimator: Any, entries: Entries) -> Iterator[Difference]:
-    """Settings in the ledger that are not those of the saved model."""
-    options = Options.of(entries.setting("options"))
-    for name in ("epsilon", "strategy", "observer", "l2", "released", "adaptive_requests"):
-        if getattr(options, name) != getattr(estimator, name):
-            yield Difference(f"ledger.sqlite: options.{name}", "is not that of the saved model")
-    if entries.setting("head") != estimator.fitted_.head.document():
-        yield Difference("ledger.sqlite: head", "is not that of the saved model")
 
 
 def _file_difference(path: Path, sha256: str) -> list[Difference]:

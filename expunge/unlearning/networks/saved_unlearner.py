@@ -14,6 +14,7 @@ both models exist. Load a state once; every certificate from then on says that t
 import copy
 import os
 import secrets
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -114,7 +115,8 @@ def save(fitted: NetworkFitted, folder: str | Path) -> None:
 def resume(folder: str | Path, again: GivenAgain) -> NetworkFitted:
     """The state that a folder holds, on the records and the model that are given again.
 
-    What an interrupted writer left in the folder is erased first, where one may write.
+    What an interrupted writer left in the folder is erased first, where one may write; a file that
+    cannot be deleted is named by a warning, and keeps nobody from reading.
 
     Raises:
         InvalidInput: not such a folder, changed since, older than the certificate, or not the
@@ -122,7 +124,10 @@ def resume(folder: str | Path, again: GivenAgain) -> NetworkFitted:
         Locked: another process is writing there.
     """
     if os.access(Path(folder) / SECRET, os.W_OK):
-        settle(folder)
+        try:
+            settle(folder)
+        except OSError as error:
+            warnings.warn(str(error), stacklevel=4)
     saved, state = read_steadily(folder, lambda saved: (saved, saved.state()))
     if saved.index.kind != KIND:
         raise InvalidInput(str(folder), f"not a saved unlearner, but a {saved.index.kind}")

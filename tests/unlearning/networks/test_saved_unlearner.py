@@ -25,7 +25,7 @@ from expunge.accounting.canonical import sha256
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
-from expunge.store import Locked, read, unerased_files
+from expunge.store import Locked, NotErased, read, unerased_files
 from expunge.store.index import File
 from expunge.unlearning import (
     CertifiedClassifier,
@@ -961,3 +961,17 @@ def test_only_the_owner_reads_what_is_secret(tmp_path):
     assert stat.S_IMODE(secret.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in secret.iterdir()} == {0o600}
     assert stat.S_IMODE((tmp_path / "m/model.safetensors").stat().st_mode) == 0o644
+
+
+def test_an_erasure_that_waits_keeps_nobody_from_loading_and_is_told(tmp_path):
+    made, folder = saved_after(tmp_path)
+    (path,) = (folder / "secret").glob("state-*")
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    made.forget("p9")
+    with pytest.raises(NotErased):
+        made.save(folder)
+    with pytest.warns(UserWarning, match=f"{path.name}: the new state is saved"):
+        again = load(folder)
+    assert state(again) == state(made)
+    assert path.is_symlink()
