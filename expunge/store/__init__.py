@@ -5,7 +5,7 @@ saved = read(folder)                 # index and document; the rest is read when
 chunks = erase_rows(saved, "private", rows)   # for the next generation
 """
 
-from expunge.store.chunks import NewChunk, erase_rows, pack, rows_by_chunk, split, unpack
+from expunge.store.chunks import NewChunk, erase_rows, pack, split, unpack
 from expunge.store.erasing import NotErased, unerased_files
 from expunge.store.index import Chunk, Index
 from expunge.store.lineage import Lineage
@@ -27,7 +27,6 @@ __all__ = [
     "read",
     "read_handed_out",
     "read_steadily",
-    "rows_by_chunk",
     "settle",
     "sole_writer",
     "split",

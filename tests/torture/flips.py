@@ -14,13 +14,14 @@ reasons; `wrong` lists whatever should not be, and must be empty.
 
 import argparse
 import json
+import os
 import re
 import shutil
 import sqlite3
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -37,55 +38,58 @@ RESULTS = Path(__file__).parent / "results/flips.jsonl"
 REFUSALS = (InvalidInput, Refused, NoCertificate, OSError)
 RANDOM_NAME = re.compile(r"(?<![0-9a-f])([0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{8})(?![0-9a-f])")
 LEDGER, REFUSED = "ledger.sqlite", "refused: "
+VERIFY, KINDS = ("verify",), ("flips", "targeted")
 Files = dict[Path, bytes]
+OPENED: set[str] = set()  # since it was last cleared
 
 
-def rounds(count: int, seed: int, scratch: Path) -> Iterator[dict[str, Any]]:
-    """A line for each file and each search; `count` flips in all."""
-    made = {name: make(scratch / str(i)) for i, (name, make) in enumerate(SUBJECTS.items())}
-    places = chosen_places({name: subject for name, (subject, *_) in made.items()}, count, seed)
-    for name, (subject, searched, there) in made.items():
-        yield traces_left(name, subject, searched, there)
-        yield from flipped_lines(name, subject, places[name])
-        yield from targeted_lines(name, subject)
+def rounds(
+    count: int,
+    seed: int,
+    scratch: Path,
+    names: Iterable[str] = tuple(SUBJECTS),
+    kinds: Iterable[str] = KINDS,
+) -> Iterator[dict[str, Any]]:
+    """A line for each file and each search; `count` flips in all if all subjects are named."""
+    for place, name in enumerate(SUBJECTS):
+        if name in names:
+            subject, searched, there = SUBJECTS[name](scratch / str(place))
+            places = chosen_places(subject, -(-count // len(SUBJECTS)), seed + place)
+            if "flips" in kinds:
+                yield traces_left(name, subject, searched, there)
+                yield from flipped_lines(name, subject, places)
+            if "targeted" in kinds:
+                yield from targeted_lines(name, subject)
 
 
 # ---- random flips ---------------------------------------------------------------------------
 
 
-def chosen_places(
-    subjects: dict[str, Subject], count: int, seed: int
-) -> dict[str, list[tuple[Path, int]]]:
-    """Bits to flip, by subject: at least one in each file, larger files more (root of the size)."""
+def chosen_places(subject: Subject, count: int, seed: int) -> list[tuple[Path, int]]:
+    """Bits to flip: at least one in each file, larger files more often (root of the size)."""
     rng = np.random.default_rng(seed)
-    files = [
-        (name, path, len(content))
-        for name, subject in subjects.items()
-        for path, content in sorted(_files(subject.folder).items())
-    ]
-    weights = np.sqrt([size for *_, size in files])
+    files = [(path, len(content)) for path, content in sorted(_files(subject.folder).items())]
+    weights = np.sqrt([size for _, size in files])
     more = rng.choice(len(files), max(0, count - len(files)), p=weights / weights.sum())
-    places: dict[str, list[tuple[Path, int]]] = {name: [] for name in subjects}
-    for chosen in [*range(len(files))][:count] + more.tolist():
-        name, path, size = files[chosen]
-        places[name].append((path, int(rng.integers(8 * size))))
-    return places
+    chosen = [files[place] for place in [*range(len(files))][:count] + more.tolist()]
+    return [(path, int(rng.integers(8 * size))) for path, size in chosen]
 
 
 def flipped_lines(
     name: str, subject: Subject, places: list[tuple[Path, int]]
 ) -> Iterator[dict[str, Any]]:
     """Flip each of these bits alone, and read everything; a line for each file."""
-    before, expected = _files(subject.folder), _said(subject)
+    before, expected, opened = _files(subject.folder), _said(subject), _opened_by(subject)
     for path in sorted({path for path, _ in places}):
         line = _line(name, "flips", subject, path)
+        asked = {reading: expected[reading] for reading in expected if path in opened[reading]}
         unused = harmless_bytes(before[path]) if path.name == LEDGER else {}
         for bit in [bit for other, bit in places if other == path]:
             flipped = bytearray(before[path])
             flipped[bit // 8] ^= 1 << bit % 8
             path.write_bytes(flipped)
             reason = unused.get(bit // 8)
-            _judge(line, subject, path, expected, f"bit {bit}", reason)
+            _judge(line, subject, path, asked, f"bit {bit}", reason)
             _restore(subject.folder, before)
         yield line
 
@@ -100,7 +104,7 @@ def _judge(
 ) -> None:
     """Read everything after one change, and enter into the line what came of it."""
     line["count"] += 1
-    found = _said(subject)
+    found = _said(subject, expected)
     verdict = found["verify"]
     for reading, said in found.items():
         if said != expected[reading] and not str(said).startswith(REFUSED):
@@ -118,22 +122,39 @@ def _judge(
             subject.next_request()
         except REFUSALS as error:
             line["wrong"].append(f"{what}: called harmless, but {error}")
-        if str(_said(subject)["verify"]).startswith(REFUSED):
+        if str(_said(subject, VERIFY)["verify"]).startswith(REFUSED):
             line["wrong"].append(f"{what}: called harmless, but not well after the next request")
 
 
-def _said(subject: Subject) -> dict[str, Any]:
-    """What each reading says, and the look at everything; or that it refuses, and why."""
-    said = {}
-    for name, reading in {**subject.readings, "verify": subject.verdict}.items():
+def _opened_by(subject: Subject) -> dict[str, set[Path]]:
+    """Which files each reading opens: what it says cannot depend on the others."""
+    opened = {}
+    for name in (*subject.readings, *VERIFY):
+        OPENED.clear()
+        _said(subject, [name])
+        opened[name] = {Path(path) for path in OPENED}
+    return opened
+
+
+def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in ("open", "sqlite3.connect") and isinstance(arguments[0], str | bytes | Path):
+        OPENED.add(os.fsdecode(arguments[0]))
+
+
+def _said(subject: Subject, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """What the readings say, and the look at everything; or that they refuse, and why."""
+    said, readings = {}, {**subject.readings, "verify": subject.verdict}
+    for name in readings if names is None else names:
         try:
-            said[name] = reading()
+            said[name] = readings[name]()
         except REFUSALS as error:
             said[name] = f"{REFUSED}{' '.join(str(error).split())}"
         except Exception as error:
             said[name] = f"{type(error).__name__}: {error}"  # a traceback is no refusal
-    problem, claim = said["verify"] if isinstance(said["verify"], tuple) else (None, said["verify"])
-    return said | {"verify": claim if problem is None else f"{REFUSED}{problem}"}
+    if isinstance(said.get("verify"), tuple):
+        problem, claim = said["verify"]
+        said["verify"] = claim if problem is None else f"{REFUSED}{problem}"
+    return said
 
 
 # ---- every constant and every setting -------------------------------------------------------
@@ -141,7 +162,7 @@ def _said(subject: Subject) -> dict[str, Any]:
 
 def targeted_lines(name: str, subject: Subject) -> Iterator[dict[str, Any]]:
     """Change every leaf of every JSON file and every cell of the ledger, each alone."""
-    before, expected = _files(subject.folder), _said(subject)
+    before, expected, opened = _files(subject.folder), _said(subject), _opened_by(subject)
     for path in sorted(before):
         changes: Any = ()
         if path.suffix == ".json":
@@ -151,7 +172,8 @@ def targeted_lines(name: str, subject: Subject) -> Iterator[dict[str, Any]]:
         line = _line(name, "targeted", subject, path)
         for what, content in changes:
             path.write_bytes(content)
-            _judge(line, subject, path, expected, what, None)
+            asked = {reading: expected[reading] for reading in expected if path in opened[reading]}
+            _judge(line, subject, path, asked, what, None)
             _restore(subject.folder, before)
         if line["count"]:
             yield line
@@ -180,10 +202,14 @@ def _as_written(text: str, changed: Any) -> str:
 
 
 def _leaves(value: Any, steps: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where the numbers and texts are; of a long list the first, a middle and the last."""
+    """Where the numbers and texts are; of a list the first, a middle and the last.
+
+    Of the fingerprints of a certificate one will do: they are no constants, but digests.
+    """
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, (*steps, key))
+            some = dict(list(inner.items())[:1]) if key == "fingerprints" else inner
+            yield from _leaves(some, (*steps, key))
     elif isinstance(value, list) and value:
         for place in sorted({0, len(value) // 2, len(value) - 1}):
             yield from _leaves(value[place], (*steps, place))
@@ -293,6 +319,9 @@ def _shown_name(subject: Subject, path: Path) -> str:
     return RANDOM_NAME.sub("T", str(path.relative_to(subject.folder)))
 
 
+sys.addaudithook(_note_opened)
+
+
 def summary(lines: list[dict[str, Any]]) -> dict[str, int]:
     """Totals of the random flips."""
     total = Counter[str]()
@@ -310,11 +339,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=RESULTS, help="JSON lines")
+    parser.add_argument("--only", nargs="+", choices=tuple(SUBJECTS), default=tuple(SUBJECTS))
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     given = parser.parse_args()
     scratch, lines = Path(tempfile.mkdtemp(prefix="expunge-flips-")), []
     try:
         with given.output.open("w") as file:
-            for line in rounds(given.count, given.seed, scratch):
+            for line in rounds(given.count, given.seed, scratch, given.only, given.kinds):
                 print(json.dumps(line), file=file, flush=True)
                 print(json.dumps(line), flush=True)
                 lines.append(line)

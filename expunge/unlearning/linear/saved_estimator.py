@@ -24,10 +24,9 @@ from expunge.store import (
     Generation,
     NewChunk,
     Saved,
-    pack,
+    erase_rows,
     read,
     read_steadily,
-    rows_by_chunk,
     split,
     unpack,
     write,
@@ -147,28 +146,23 @@ def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
 
     What stays is not read: the index keeps its digest, against which every reader holds it.
     """
-    columns = {"features": fitted.job.features, "targets": fitted.job.targets}
-    arrays = {name: column.cpu().numpy() for name, column in columns.items()}
     before = _state_before(fitted, folder)
-    if before is None:
-        yield from split(ROWS, arrays)
+    if before is not None:
+        gone = fitted.job.roster.departures[len(before.index.lineage.issued) :]
+        yield from erase_rows(before, ROWS, [int(row) for rows in gone for row in rows])
         return
-    gone = fitted.job.roster.departures[len(before.index.lineage.issued) :]
-    touched = rows_by_chunk(before.chunks(ROWS), [int(row) for rows in gone for row in rows])
-    for chunk in before.chunks(ROWS):
-        if chunk in touched or not before.has(chunk):
-            part = {name: value[chunk.first : chunk.stop] for name, value in arrays.items()}
-            yield NewChunk(ROWS, chunk.first, chunk.stop, pack(part))
-        else:
-            yield chunk
+    columns = {"features": fitted.job.features, "targets": fitted.job.targets}
+    yield from split(ROWS, {name: column.cpu().numpy() for name, column in columns.items()})
 
 
 def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
-    """An earlier state of the same fit, if the folder holds one."""
+    """An earlier state of the same fit, if the folder holds one with all its chunks."""
     try:
         before = read(folder)
         if before.index.lineage.fit != fitted.lineage:
             return None
+        if not all(before.has(chunk) for chunk in before.chunks(ROWS)):
+            return None  # all of them are written anew from memory
     except InvalidInput:
         return None  # nothing is there, or the writer will say what is wrong with it
     return before
