@@ -87,7 +87,7 @@ def flipped_lines(
         for bit in [bit for other, bit in places if other == path]:
             flipped = bytearray(before[path])
             flipped[bit // 8] ^= 1 << bit % 8
-            path.write_bytes(flipped)
+            _put(path, flipped)
             reason = unused.get(bit // 8)
             _judge(line, subject, path, asked, f"bit {bit}", reason)
             _restore(subject.folder, before)
@@ -171,7 +171,7 @@ def targeted_lines(name: str, subject: Subject) -> Iterator[dict[str, Any]]:
             changes = _changed_cells(path)
         line = _line(name, "targeted", subject, path)
         for what, content in changes:
-            path.write_bytes(content)
+            _put(path, content)
             asked = {reading: expected[reading] for reading in expected if path in opened[reading]}
             _judge(line, subject, path, asked, what, None)
             _restore(subject.folder, before)
@@ -245,10 +245,10 @@ def _changed_cells(path: Path) -> Iterator[tuple[str, bytes]]:
             keys = [key for (key,) in connection.execute(f"SELECT rowid FROM {table}")]
             keys = keys[:: max(1, len(keys) // 4)] if table == "records" else keys
             cells += [(table, column, key) for key in keys for column in columns]
-    path.write_bytes(whole)
+    _put(path, whole)
     for table, column, key in cells:
         yield f"{table}.{column} of row {key}", _with_cell(path, table, column, key)
-        path.write_bytes(whole)
+        _put(path, whole)
 
 
 def _with_cell(path: Path, table: str, column: str, key: int) -> bytes:
@@ -294,6 +294,15 @@ def _files(folder: Path) -> Files:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def _put(path: Path, content: bytes) -> None:
+    """Put another file into its place: this process may still have the one before open."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(content)
+    os.replace(new, path)
+    for beside in ("-wal", "-shm"):
+        path.with_name(f"{path.name}{beside}").unlink(missing_ok=True)
+
+
 def _restore(folder: Path, before: Files) -> None:
     """Put back every file as it was, and take away what was not there."""
     now = _files(folder)
@@ -302,7 +311,7 @@ def _restore(folder: Path, before: Files) -> None:
     for path, content in before.items():
         if now.get(path) != content:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            _put(path, content)
     for path in sorted((p for p in folder.rglob("*/*") if p.is_dir()), reverse=True):
         if not any(path.iterdir()):
             path.rmdir()
