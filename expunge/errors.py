@@ -2,12 +2,20 @@
 
 InvalidInput    the question makes no sense: a field is wrong, and it is named
 Refused         the question is fine, but a theorem's hypotheses do not hold for it
+Altered         a file was read, and is not what was written; it is named
 MissingPackage  a document rests on a package that is not installed, and it is named
 NoCertificate   something that voids the certificate was noticed; the model is untouched
 NotConverged    no solver reached its tolerance
 """
 
-__all__ = ["InvalidInput", "MissingPackage", "NoCertificate", "NotConverged", "Refused"]
+__all__ = [
+    "Altered",
+    "InvalidInput",
+    "MissingPackage",
+    "NoCertificate",
+    "NotConverged",
+    "Refused",
+]
 
 
 class InvalidInput(ValueError):
@@ -17,6 +25,10 @@ class InvalidInput(ValueError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+
+class Altered(InvalidInput):
+    """A file was read and is not what was written, or what it came from; `field` names it."""
 
 
 class MissingPackage(InvalidInput):

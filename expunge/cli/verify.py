@@ -124,6 +124,12 @@ def _print(document: dict[str, Any]) -> None:
         for line in document["claim"]["statement"]:
             print(f"  {line}")
         _print_together(document.get("together"))
+    if document["valid"] and "covered" in document:
+        covered = document["covered"]
+        print(
+            f"covered: {len(covered['files'])} files and {covered['ledger_rows']:,} rows of the "
+            "ledger, each as it was written"
+        )
     if document.get("pending"):
         print(f"pending requests: {document['pending']}; honour them with expunge forget")
     for name in document.get("committed", ()):

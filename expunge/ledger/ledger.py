@@ -32,6 +32,7 @@ from expunge.ledger.schema import (
     requests,
     settings,
 )
+from expunge.ledger.sealing import add_to_seal, check_everything, check_seal, renew_seal
 from expunge.ledger.sqlite_file import empty_log, file_of, reading_connection, writing_engine
 
 __all__ = ["Entries", "Ledger"]
@@ -55,9 +56,10 @@ class Ledger:
         )
 
     def create(self) -> None:
-        """Make the tables that are not there yet."""
+        """Make the tables, and seal them."""
         with self._errors(), self._engine.begin() as connection:
             metadata.create_all(connection)
+            renew_seal(connection)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -69,8 +71,10 @@ class Ledger:
         Raises:
             Overtaken: a writer changed the file meanwhile; look again.
             InvalidInput: not a ledger, or one that cannot be read without writing.
+            Altered: it is not as it was written.
         """
         with self._errors(), self._reader() as connection:
+            check_seal(connection, str(self.where))
             yield Entries(connection)
 
     @contextmanager
@@ -80,9 +84,22 @@ class Ledger:
         Raises:
             Busy: another process is writing, or the file can only be read.
             InvalidInput: not a ledger.
+            Altered: it is not as it was written.
         """
         with self._errors(), self._engine.begin() as connection:
+            check_seal(connection, str(self.where))
             yield Entries(connection)
+            renew_seal(connection)
+
+    def check(self) -> int:
+        """Check every row and the whole file; returns how many rows there are.
+
+        Raises:
+            InvalidInput: not a ledger.
+            Altered: it is not as it was written.
+        """
+        with self._errors(), self._reader() as connection:
+            return check_everything(connection, str(self.where))
 
     def empty_log(self) -> bool:
         """Leave nothing of earlier entries beside the file; False while a reader needs them."""
@@ -138,6 +155,7 @@ class Entries:
         rows = [{"id": record, "role": role} for record in ids]
         if rows:
             self._connection.execute(insert(records), rows)
+            add_to_seal(self._connection, [(row["id"], row["role"]) for row in rows])
 
     def counts(self) -> dict[str, int]:
         """How many records are public, private and still present, and forgotten."""
@@ -259,6 +277,7 @@ class Entries:
         secret: str,
         records_file: str,
         evaluation: str | None = None,
+        files: str = "{}",
         honours: Request | None = None,
         certificate: str | None = None,
     ) -> Model:
@@ -277,8 +296,11 @@ class Entries:
             None if honours is None else honours.number,
             secret,
             records_file,
+            files,
             evaluation,
         )
+        # Digests of files with records that are gone would let somebody try what was in them.
+        self._connection.execute(update(models).values(files="{}"))
         self._connection.execute(insert(models), vars(model))
         if honours is not None:
             self._commit(honours)

@@ -7,6 +7,7 @@ requested     which records a request names
 models        every model that was current once; the last one is current now
 certificates  canonical JSON, each about one model
 lease         one row: who works on the requests, under which number
+seals         a digest of each of these tables (`ledger.sealing`)
 """
 
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ models = Table(
     Column("request", ForeignKey("requests.number")),
     Column("secret", String, nullable=False),
     Column("records", String, nullable=False),
+    Column("files", String, nullable=False),
     Column("evaluation", String),
 )
 
@@ -82,6 +84,13 @@ lease = Table(
     Column("number", Integer, nullable=False),
     Column("holder", String),
     Column("taken", String, nullable=False),
+)
+
+seals = Table(
+    "seals",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", String, nullable=False),
 )
 
 
@@ -126,6 +135,8 @@ class Model:
         sha256: Of its file.
         request: The request that it was made for; None for the fitted one.
         secret, records: Names of the folder and the file that the next request starts from.
+        files: JSON: the digest of every file that the next request starts from, by its path; none
+            where the model is not current.
         evaluation: JSON, if there is any.
     """
 
@@ -135,4 +146,5 @@ class Model:
     request: int | None
     secret: str
     records: str
+    files: str
     evaluation: str | None

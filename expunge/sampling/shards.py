@@ -17,12 +17,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from expunge.core.sealed_json import read_sealed_json, sealed_json
 from expunge.core.whole_file import sync, write_whole
+from expunge.errors import Altered
 from expunge.sampling.chain import Point, Recipe
 from expunge.sampling.engines import Block
 from expunge.sampling.networks import Network
 
 __all__ = ["ShardFolder", "read", "tensor_name"]
+
+RECORD, RUN, SEAL = "run.json", "run", "seal"
+REMEDY = "delete it and sample again"
 
 
 @dataclass(frozen=True)
@@ -37,16 +42,17 @@ class ShardFolder:
         """Open the folder of this run, new or continued.
 
         Raises:
-            ValueError: the folder holds another run, or a description that cannot be read.
+            ValueError: the folder holds another run.
+            Altered: run.json is not as it was written.
         """
         folder = cls(Path(path), tuple(recipe.points))
         folder.path.mkdir(parents=True, exist_ok=True)
-        record, description = folder.path / "run.json", _description(recipe, blocks)
+        record, description = folder.path / RECORD, _description(recipe, blocks)
         if record.exists():
-            if _read_description(record) != description:
+            if read_sealed_json(record, REMEDY) != description:
                 raise ValueError(f"{path} holds another run; choose another folder")
         else:
-            write_whole(record, json.dumps(description, indent=1).encode())
+            write_whole(record, sealed_json(description))
             sync(folder.path)
         return folder
 
@@ -62,7 +68,8 @@ class ShardFolder:
         """Write a block's models to its file."""
         named = {tensor_name(point): weights.contiguous() for point, weights in snapshots.items()}
         digests = {name: _digest(weights) for name, weights in named.items()}
-        write_whole(self.shard(block), save(named, metadata=digests))
+        seal = json.dumps({RUN: _run_of(self.shard(block)), **digests})
+        write_whole(self.shard(block), save(named, metadata={SEAL: seal}))
         sync(self.path)
 
     def _is_whole(self, shard: Path) -> bool:
@@ -78,38 +85,34 @@ def read(shard: Path, point: Point) -> Tensor:
     """Read the models of one law from one shard.
 
     Raises:
-        ValueError: the shard is not as it was written.
+        Altered: they are not what was written, or of another run.
     """
     name = tensor_name(point)
     try:
         with safe_open(shard, framework="pt") as file:
-            weights, stated = file.get_tensor(name), (file.metadata() or {}).get(name)
-    except SafetensorError as error:
-        raise ValueError(f"{shard}: is damaged; sample again ({error})") from error
-    if _digest(weights) != stated:
-        raise ValueError(f"{shard}: was changed since it was written; delete it and sample again")
+            stated, weights = json.loads(file.metadata()[SEAL]), file.get_tensor(name)
+    except (SafetensorError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise Altered(str(shard), f"cannot be read ({error}); {REMEDY}") from error
+    if stated.get(name) != _digest(weights) or stated.get(RUN) != _run_of(shard):
+        raise Altered(str(shard), f"is not what this run has written; {REMEDY}")
     return weights
+
+
+def _run_of(shard: Path) -> str:
+    """The digest of the run that a shard's folder is for."""
+    return hashlib.sha256((shard.parent / RECORD).read_bytes()).hexdigest()
+
+
+def _digest(tensor: Tensor) -> str:
+    """SHA-256 of a tensor's kind, shape and bytes."""
+    digest = hashlib.sha256(str((tensor.dtype, tuple(tensor.shape))).encode())
+    digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def tensor_name(point: Point) -> str:
     """The name of a tensor in a shard's file, such as unlearned-5."""
     return f"{point[0]}-{point[1]}"
-
-
-def _digest(weights: Tensor) -> str:
-    """SHA-256 of a tensor: its type, its shape and its bytes."""
-    digest = hashlib.sha256(str((weights.dtype, tuple(weights.shape))).encode())
-    digest.update(weights.cpu().contiguous().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _read_description(record: Path) -> object:
-    try:
-        return json.loads(record.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{record}: not the description of a run; choose another folder"
-        ) from error
 
 
 def _description(recipe: Recipe, blocks: Sequence[Block]) -> dict[str, object]:

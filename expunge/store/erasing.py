@@ -35,8 +35,7 @@ def unerased_files(folder: str | Path) -> tuple[Path, ...]:
     """
     folder = Path(folder)
     index = find_index(folder)
-    on_top = [folder / MODEL] if (folder / index.model.name).exists() else []
-    return (*(path for path in on_top if path.exists()), *_strays(folder, index))
+    return (*_in_the_way(folder, index), *_strays(folder, index))
 
 
 def finish(folder: Path) -> None:
@@ -46,33 +45,49 @@ def finish(folder: Path) -> None:
         NotErased: files of an earlier generation are still there.
     """
     index, left = read_index(folder), []
-    try:
-        if index is not None:
-            _publish(folder, index)
-    except OSError:
-        left.append(folder / MODEL)
-    for path in _strays(folder, index):
+    if index is not None:
         try:
-            _erase(path)
+            _publish(folder, index)
         except OSError:
-            left.append(path)
-    sync(folder / SECRET)
-    sync(folder)
+            left += _in_the_way(folder, index) or (folder / MODEL,)
+    try:
+        for path in tuple(_strays(folder, index)):
+            try:
+                _erase(path)
+            except OSError:
+                left.append(path)
+        sync(folder / SECRET)
+        sync(folder)
+    except OSError:  # what is there cannot be listed, or not made to last
+        left.append(folder / SECRET)
     if left:
         raise NotErased(left)
 
 
 def _publish(folder: Path, index: Index) -> None:
-    """Put the model and the certificate that wait into their places on top."""
+    """Put the model and the certificate that wait into their places on top.
+
+    Raises:
+        OSError: a file of the generation before is in the way: it cannot be replaced, or is a link,
+            whose content lies elsewhere and would outlive it unseen. What waits goes on waiting.
+    """
     if (folder / index.model.name).exists():
-        (folder / CERTIFICATE).unlink(missing_ok=True)  # it is about the model before
+        _erase(folder / CERTIFICATE)  # it is about the model before
         sync(folder)
     for file, name in zip(index.handed_out, (MODEL, CERTIFICATE), strict=False):
-        waiting = folder / file.name
+        waiting, place = folder / file.name, folder / name
         if waiting.exists():
+            _refuse_link(place)
             share(waiting)
-            os.replace(waiting, folder / name)
+            os.replace(waiting, place)
             sync(folder)
+
+
+def _in_the_way(folder: Path, index: Index) -> tuple[Path, ...]:
+    """What lies on top and is of the generation before."""
+    waits = [(folder / file.name).exists() for file in index.handed_out]
+    names = [MODEL, CERTIFICATE] if waits[0] else [CERTIFICATE] if any(waits) else []
+    return tuple(folder / name for name in names if os.path.lexists(folder / name))
 
 
 def _strays(folder: Path, index: Index | None) -> Iterator[Path]:
@@ -90,6 +105,10 @@ def _erase(path: Path) -> None:
     Raises:
         OSError: it cannot be deleted, or is a link, whose content lies elsewhere.
     """
+    _refuse_link(path)
+    path.unlink(missing_ok=True)
+
+
+def _refuse_link(path: Path) -> None:
     if path.is_symlink():
         raise OSError(f"{path} is a link")
-    path.unlink()

@@ -17,7 +17,7 @@ from expunge.accounting.canonical import canonical, sha256
 from expunge.accounting.document import validate
 from expunge.accounting.json_text import parse_json
 from expunge.accounting.stated import SHA256
-from expunge.errors import InvalidInput
+from expunge.errors import Altered, InvalidInput
 from expunge.store.layout import INDEX, NAME, SECRET
 from expunge.store.lineage import Lineage
 
@@ -51,18 +51,18 @@ class File(_Frozen):
         """The content of the first of these paths that exists.
 
         Raises:
-            InvalidInput: none exists, or it is not what was written; the file is named.
+            Altered: none exists, or it is not what was written; the file is named.
         """
         for path in places:
             with suppress(FileNotFoundError):
                 content = path.read_bytes()
                 break
         else:
-            raise InvalidInput(str(places[-1]), "is missing, and the index names it")
+            raise Altered(str(places[-1]), "is missing, and the index names it")
         if len(content) != self.size:
-            raise InvalidInput(str(path), f"has {len(content)} bytes, the index says {self.size}")
+            raise Altered(str(path), f"has {len(content)} bytes, the index says {self.size}")
         if digest(content) != self.sha256:
-            raise InvalidInput(str(path), "was changed: its digest is not the one in the index")
+            raise Altered(str(path), "was changed: its digest is not the one in the index")
         return content
 
 
@@ -131,7 +131,8 @@ def parse_index(content: bytes) -> Index:
     """Read an index, and check that it is as it was written.
 
     Raises:
-        InvalidInput: it is not an index, has another format, or was changed since.
+        InvalidInput: it is not an index, or has another format.
+        Altered: it was changed since.
     """
     try:
         document: Any = parse_json(content.decode())
@@ -143,7 +144,7 @@ def parse_index(content: bytes) -> Index:
         document.pop("seal", None)
     index = validate(Index, document)
     if index.content() != content:
-        raise InvalidInput("seal", "does not fit: the index was changed since it was written")
+        raise Altered("seal", "does not fit: the index was changed since it was written")
     return index
 
 
@@ -158,5 +159,7 @@ def read_index(folder: Path, name: str = INDEX) -> Index | None:
         return parse_index(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except Altered as error:
+        raise Altered(str(path), str(error)) from error
     except InvalidInput as error:
         raise InvalidInput(str(path), str(error)) from error

@@ -6,7 +6,7 @@ without flock no other process is kept out.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from expunge.store.layout import LOCK, SECRET
@@ -48,10 +48,11 @@ def hold_lock(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            (inside / LOCK).unlink(missing_ok=True)
-            for empty in (inside, folder) if fresh else (inside,):
-                if not any(empty.iterdir()):
-                    empty.rmdir()
+            with suppress(OSError):  # what the lock was held for is done; the lock goes anyway
+                (inside / LOCK).unlink(missing_ok=True)
+                for empty in (inside, folder) if fresh else (inside,):
+                    if not any(empty.iterdir()):
+                        empty.rmdir()
     finally:
         if handle is not None:
             os.close(handle)

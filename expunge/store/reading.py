@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from expunge.accounting.certificate import Certificate, parse_certificate
 from expunge.accounting.json_text import parse_json
 from expunge.accounting.verification import differences, file_differences
-from expunge.errors import InvalidInput
+from expunge.errors import Altered, InvalidInput
 from expunge.store.index import Chunk, File, Index, digest, read_index
 from expunge.store.layout import (
     CERTIFICATE,
@@ -59,6 +59,15 @@ class Saved:
     def rows(self, chunk: Chunk) -> bytes:
         """The content of one chunk."""
         return self._secret(chunk.file)
+
+    def path_of(self, chunk: Chunk) -> Path:
+        """Where a chunk lies."""
+        return self.folder / SECRET / chunk.file.name
+
+    def has(self, chunk: Chunk) -> bool:
+        """Whether a chunk is there, as long as it was; its content is not read."""
+        path = self.path_of(chunk)
+        return path.is_file() and path.stat().st_size == chunk.file.size
 
     def model(self) -> bytes:
         """The model's file."""
@@ -217,7 +226,7 @@ def check_on_top(folder: Path, index: Index) -> None:
     for name, file in stated.items():
         path = folder / name
         if path.exists() and (file is None or digest(path.read_bytes()) != file.sha256):
-            raise InvalidInput(
+            raise Altered(
                 str(path),
                 f"is of another state: put back {SECRET}/ of the same save, or delete it",
             )

@@ -5,16 +5,16 @@ Models are drawn from both laws of a deletion that was made as hard as the claim
 """
 
 import contextlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from expunge.audit.laws import LEAST, audit_fitted
+from expunge.core.sealed_json import sealed_json
 from expunge.core.whole_file import write_whole
 from expunge.errors import InvalidInput
 from expunge.ledger import Busy
-from expunge.workspace.audit_record import AUDIT
+from expunge.workspace.audit_record import AUDIT, GENERATION
 from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
 
@@ -46,13 +46,13 @@ def audit(
             "models", f"{models} are too few; {LEAST} is the least that can show anything"
         )
     folder = Folder.opened(workspace)
-    estimator, number = folder.steady(
-        lambda _, model: model, lambda model: (loaded(folder, model), model.number)
+    estimator, model = folder.steady(
+        lambda _, model: model, lambda model: (loaded(folder, model), model)
     )
     progress("sampling models")
-    document = {"model": number, **audit_fitted(estimator.fitted_, models=models, seed=seed)}
+    document = {"model": model.number, **audit_fitted(estimator.fitted_, models=models, seed=seed)}
     # A workspace that can only be read, or that is written to for long, is audited all the same.
     with contextlib.suppress(OSError, Busy, InvalidInput), folder.ledger.writing():
-        write_whole(folder.path / AUDIT, json.dumps(document, indent=1).encode())
+        write_whole(folder.path / AUDIT, sealed_json({GENERATION: model.secret, **document}))
     folder.ledger.close()
     return document

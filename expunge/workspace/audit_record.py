@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from expunge.accounting.document import validate
-from expunge.accounting.json_text import parse_json
+from expunge.core.sealed_json import read_sealed_json
 from expunge.errors import InvalidInput
+from expunge.ledger import Model
 
-__all__ = ["AUDIT", "AuditRecord", "read_audit"]
+__all__ = ["AUDIT", "GENERATION", "AuditRecord", "read_audit"]
 
 AUDIT = "audit.json"  # of a workspace: evidence about its model, for the report
+GENERATION = "generation"  # whose audit it is: the random name of the model's secret folder
 Figure = Annotated[float, Field(ge=0, le=1e9)]
 Signed = Annotated[float, Field(ge=-1e9, le=1e9)]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -73,25 +75,20 @@ class AuditRecord(_Part):
     models_to_catch_noise_over_10: Count | None
 
 
-def read_audit(path: Path, model: int) -> dict[str, Any] | None:
+def read_audit(path: Path, model: Model) -> dict[str, Any] | None:
     """Read the audit in this file, if it was of this model and by the rules of `audit.verdict`.
 
     Raises:
+        Altered: it is not as it was written.
         InvalidInput: the file is not an audit; it is named.
     """
     try:
-        document = parse_json(path.read_text(encoding="utf-8"))
-        if isinstance(document, dict) and _is_another(document, model):
-            return None
-        return validate(AuditRecord, document).model_dump()
+        document = read_sealed_json(path, "run expunge audit again")
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError as error:
-        raise InvalidInput(str(path), "not UTF-8 text; run expunge audit again") from error
+    if document.get(GENERATION) != model.secret or "decision" not in document:
+        return None
+    try:
+        return validate(AuditRecord, document).model_dump()
     except InvalidInput as error:
         raise InvalidInput(str(path), f"not an audit ({error}); run expunge audit again") from error
-
-
-def _is_another(document: dict[str, Any], model: int) -> bool:
-    """Whether it is about another model, or from before audits decided anything."""
-    return document.get("model") != model or "decision" not in document

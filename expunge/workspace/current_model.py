@@ -8,11 +8,12 @@ import hashlib
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 
-from expunge.errors import InvalidInput
+from expunge.errors import Altered, InvalidInput
 from expunge.ledger import Model
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.folder import Folder
+from expunge.workspace.sealed_files import index_of_saved, read_sealed
 from expunge.workspace.stored_settings import damaged
 
 __all__ = ["head_of", "loaded"]
@@ -30,7 +31,7 @@ def head_of(folder: Folder, model: Model, head: str) -> LinearHead:
     path = folder.model_file(model.sha256)
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != model.sha256:
-        raise InvalidInput(str(path), "is not the model that the ledger names; it was changed")
+        raise Altered(str(path), "is not the model that the ledger names; it was changed")
     try:
         theta = tensors_of(content)["theta"]
     except (SafetensorError, KeyError) as error:
@@ -45,10 +46,14 @@ def loaded(folder: Folder, model: Model) -> CertifiedClassifier | CertifiedRegre
     """The estimator behind the current model, records and secrets included.
 
     Raises:
-        InvalidInput: its files are damaged.
+        Altered: its files are damaged.
     """
     path = folder.secret_folder(model.secret)
+    read_sealed(folder, model, index_of_saved(folder, model.secret))
     try:
         return load(path)
+    except Altered as error:
+        restore = f"{error.problem}; restore {path} from a backup"
+        raise Altered(error.field, restore) from error
     except ValueError as error:
-        raise InvalidInput(str(path), f"is damaged, restore it from a backup ({error})") from error
+        raise Altered(str(path), f"is damaged, restore it from a backup ({error})") from error

@@ -23,6 +23,7 @@ from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.private_values import private_labels, read_numbers
+from expunge.workspace.sealed_files import index_of_files
 from expunge.workspace.status import status
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
 from expunge.workspace.tables import ids_of, read_table, refuse_mixed, write_table
@@ -146,6 +147,7 @@ def _write(
             evaluation=None
             if public_rows is None
             else json.dumps(evaluation(model.fitted_.head, *public_rows)),
+            files=index_of_files(folder, secret=token, records=names),
         )
     folder.ledger.close()
     for kind in ("models", "certificates", "records", "secret", "."):

@@ -71,7 +71,6 @@ def forget(
         Busy: the ledger cannot be written; nothing was recorded.
     """
     folder = Folder.opened(workspace)
-    folder.ledger.create()  # tables that an earlier version did not have
     asked, repeated = _record(folder, ids, name)
     waiting = _unfinished(folder)
     if asked is None and not waiting:

@@ -18,6 +18,7 @@ from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current_model
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
+from expunge.workspace.sealed_files import index_of_files, read_sealed
 from expunge.workspace.table_limits import TableLimits
 from expunge.workspace.tables import compute, read_table, write_table
 
@@ -49,7 +50,7 @@ def honour(
         raise Refused(str(error)) from error
     progress(f"{request.name}: writing")
     files = _write_files(folder, before, request, options, model)
-    scores = _evaluation(folder, coded, options, model)
+    scores = _evaluation(folder, coded, options, before, model)
     with folder.ledger.writing() as entries:
         entries.check_lease(lease)
         if current_model(entries) != before:
@@ -68,7 +69,8 @@ def _write_files(
     """Write what the new model consists of, under new names; returns them for the ledger."""
     token = secrets.token_hex(4)
     records = f"private-{token}.parquet"
-    table = read_table(folder.records_file(before.records), limits=OWN)
+    path = folder.records_file(before.records)
+    table = read_table(path, limits=OWN, content=read_sealed(folder, before, path))
     gone = compute.is_in(
         table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
     )
@@ -79,13 +81,16 @@ def _write_files(
     write_whole(folder.model_file(digest), content)
     for kind in ("models", "records", "secret"):
         sync(folder.path / kind)
-    return {"sha256": digest, "secret": token, "records_file": records}
+    files = index_of_files(folder, secret=token, records=records)
+    return {"sha256": digest, "secret": token, "records_file": records, "files": files}
 
 
-def _evaluation(folder: Folder, encoding: str, options: Options, model: Any) -> str | None:
+def _evaluation(
+    folder: Folder, encoding: str, options: Options, before: Model, model: Any
+) -> str | None:
     path = folder.records_file(PUBLIC_RECORDS)
     if not path.exists():
         return None
-    table = read_table(path, limits=OWN)
+    table = read_table(path, limits=OWN, content=read_sealed(folder, before, path))
     rows = Encoding.of(encoding).encode(path, table)
     return json.dumps(evaluation(model.fitted_.head, rows, labels_of(path, table, options)))

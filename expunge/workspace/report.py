@@ -67,7 +67,7 @@ def _document(folder: Folder, said: _Stated) -> dict[str, Any]:
         "evaluations": _evaluations(said.models),
         "evaluated_on": "On the public records, which every model was trained on.",
         "trade_offs": _trade_offs(estimator, forget),
-        "audit": read_audit(folder.path / AUDIT, model.number),
+        "audit": read_audit(folder.path / AUDIT, model),
     }
 
 

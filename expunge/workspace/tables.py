@@ -46,19 +46,24 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 def read_table(
-    path: Path, text: Collection[str] | None = (), limits: TableLimits = USUAL
+    path: Path,
+    text: Collection[str] | None = (),
+    limits: TableLimits = USUAL,
+    *,
+    content: bytes | None = None,
 ) -> pa.Table:
     """Read a CSV or Parquet file as a table.
 
     Args:
         text: Columns that hold text, whatever they look like; CSV guesses the others. With None
             nothing of a CSV is guessed: every column is text, so that no record decides a type.
+        content: What the file holds, where it was read already.
 
     Raises:
         InvalidInput: not such a table, an empty one, one that repeats a column, or too large a one.
     """
     kind = _kind(path)
-    content = path.read_bytes()
+    content = path.read_bytes() if content is None else content
     try:
         if path.suffix == ".gz":
             content = inflate(path, content, limits)

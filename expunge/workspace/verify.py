@@ -1,4 +1,8 @@
-"""`verify`: the certificate's numbers again, and that files and ledger say the same."""
+"""`verify`: the certificate's numbers again, and that every file is what was written.
+
+Everything is read: the ledger row by row, every file that its index names, and every row of the
+saved model, which is also held against what it came from. `covered` says what was looked at.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,9 +17,10 @@ from expunge.accounting.verification import (
     file_differences,
     proof_level,
 )
-from expunge.errors import InvalidInput, MissingPackage
+from expunge.errors import Altered, InvalidInput, MissingPackage
 from expunge.ledger import Entries, Model, Request
 from expunge.workspace.folder import Folder
+from expunge.workspace.generation_checks import covered_files, generation_differences
 
 __all__ = ["verify"]
 
@@ -25,11 +30,15 @@ def verify(workspace: Path) -> dict[str, Any]:
 
     Signatures come with the deletion desk: until then this finds accidents, not forgeries.
     """
-    folder = Folder.opened(workspace)
-    document = folder.steady(
-        lambda entries, model: _stated(folder, entries, model), lambda said: _check(folder, said)
-    )
-    folder.ledger.close()
+    try:
+        folder = Folder.opened(workspace)
+        document = folder.steady(
+            lambda entries, model: _stated(folder, entries, model),
+            lambda said: _check(folder, said),
+        )
+        folder.ledger.close()
+    except Altered as error:  # the ledger itself: nothing that it says counts
+        return _verdict([Difference(error.field, error.problem)])
     return document
 
 
@@ -44,6 +53,8 @@ class _Stated:
     """
 
     model: Model
+    options: str
+    head: str
     certificates: dict[int, str]
     unwritten: set[int]
     current: str | None
@@ -61,6 +72,8 @@ def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
     names = {request.number: request.name for request in entries.requests()}
     return _Stated(
         model=model,
+        options=entries.setting("options"),
+        head=entries.setting("head"),
         certificates=entries.certificates(),
         unwritten=set(entries.certificates("committed")),
         current=entries.certificate_of(model),
@@ -72,7 +85,9 @@ def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
 
 
 def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
+    rows = folder.ledger.check()
     faults = _file_difference(folder.model_file(said.model.sha256), said.model.sha256)
+    faults += generation_differences(folder, said.model, said.options, said.head)
     for number, document in said.certificates.items():
         file = folder.certificate_file(number)
         if file.exists() or number not in said.unwritten:
@@ -89,17 +104,24 @@ def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
         else:
             claim, proof = certificate.claim.model_dump(mode="json"), proof_level(certificate)
             faults += _ledger_differences(certificate, said)
-    return {
-        "valid": not faults,
-        "first_difference": faults[0].field if faults else None,
-        "differences": [difference._asdict() for difference in faults],
-        "claim": claim,
+    files = [] if faults else covered_files(folder, said.model, len(said.certificates))
+    return _verdict(faults, claim) | {
         "proof": proof,
         "together": None if known is None else joint_document(known),
         "certificates": len(said.certificates),
         "pending": len(said.named("pending")),
         "committed": said.named("committed"),
         "unerased": [str(path) for path in said.unerased],
+        "covered": {"ledger_rows": rows, "files": files},
+    }
+
+
+def _verdict(faults: list[Difference], claim: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "valid": not faults,
+        "first_difference": faults[0].field if faults else None,
+        "differences": [difference._asdict() for difference in faults],
+        "claim": claim,
     }
 
 

@@ -17,7 +17,7 @@ def made():
     engine.dispose()
 
 
-def test_there_are_seven_tables(made):
+def test_there_are_these_tables(made):
     assert set(made.get_table_names()) == {
         "certificates",
         "lease",
@@ -25,6 +25,7 @@ def test_there_are_seven_tables(made):
         "records",
         "requested",
         "requests",
+        "seals",
         "settings",
     }
 

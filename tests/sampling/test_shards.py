@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from expunge.core import whole_file
+from expunge.errors import Altered
 from expunge.sampling import Problem, shards
 from expunge.sampling.chain import Recipe, run_block
 from expunge.sampling.engines import Block
@@ -120,3 +121,39 @@ def test_models_of_another_initial_law_or_gate_are_another_run(tmp_path, other):
     sampled()
     with pytest.raises(ValueError, match="another run"):
         sampled(**other)
+
+
+def test_any_flipped_bit_of_a_shard_is_refused_by_name_when_it_is_read(tmp_path):
+    point = ("learned", 0)
+    ensemble = sample_ensemble(made(), ("learned",), (), models=2, folder=tmp_path)[point]
+    whole = ensemble.weights
+    (path,) = tmp_path.glob("*.safetensors")
+    content = path.read_bytes()
+    for place in range(0, 8 * len(content), 7):
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        try:
+            with pytest.raises(Altered, match=path.name):
+                _ = ensemble.weights
+        finally:
+            path.write_bytes(content)
+    assert torch.equal(ensemble.weights, whole)
+
+
+def test_a_shard_of_another_run_is_refused(tmp_path):
+    for name, seed in (("a", 3), ("b", 4)):
+        sample_ensemble(made(), ("learned",), (), models=2, seed=seed, folder=tmp_path / name)
+    (shard,) = (tmp_path / "a").glob("*.safetensors")
+    (tmp_path / "b" / shard.name).write_bytes(shard.read_bytes())
+    ensembles = sample_ensemble(made(), ("learned",), (), models=2, seed=4, folder=tmp_path / "b")
+    with pytest.raises(Altered, match="is not what this run has written"):
+        _ = ensembles["learned", 0].weights
+
+
+def test_a_changed_description_of_the_run_is_refused_by_name(tmp_path):
+    sample_ensemble(made(), **SETTINGS, folder=tmp_path)
+    record = tmp_path / "run.json"
+    record.write_bytes(record.read_bytes().replace(b'"seed": 3', b'"seed": 4'))
+    with pytest.raises(Altered, match=r"run\.json"):
+        sample_ensemble(made(), **{**SETTINGS, "seed": 4}, folder=tmp_path)

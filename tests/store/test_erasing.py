@@ -2,7 +2,16 @@
 
 import pytest
 
-from expunge.store import NotErased, erasing, read, settle, sole_writer, unerased_files, write
+from expunge.store import (
+    NotErased,
+    erasing,
+    read,
+    read_handed_out,
+    settle,
+    sole_writer,
+    unerased_files,
+    write,
+)
 from tests.store.generations import files_in, following, holds, saved_in, trace
 
 
@@ -110,3 +119,59 @@ def test_settling_changes_nothing_that_is_whole(folder):
     before = files_in(folder)
     settle(folder)
     assert files_in(folder) == before
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "certificate.json"])
+def test_a_link_on_top_is_not_replaced_but_named_until_it_is_gone(folder, tmp_path, name):
+    """What it leads to is of the generation before, and would outlive the link unseen."""
+    write(folder, following(read(folder)))
+    (folder / name).rename(tmp_path / "elsewhere")
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotErased) as caught:
+        write(folder, following(read(folder)))
+    assert folder / name in caught.value.paths
+    assert folder / name in unerased_files(folder)
+    assert not holds(folder, trace(2))
+    saved = read(folder)
+    saved.check()
+    assert saved.document["requests"] == 2
+    with pytest.raises(NotErased):
+        settle(folder)
+    (folder / name).unlink()
+    settle(folder)
+    assert unerased_files(folder) == ()
+    assert read_handed_out(folder)[0] == saved.model()
+
+
+@pytest.mark.parametrize("call", ["_strays", "sync"])
+def test_after_the_commit_every_trouble_of_the_disk_is_told_as_what_it_is(
+    folder, monkeypatch, call
+):
+    """A plain OSError would say that nothing was saved."""
+    saved = read(folder)
+
+    def refuse(*_):
+        raise PermissionError("not allowed")
+
+    with sole_writer(folder) as writer:
+        writer.commit(writer.prepare(following(saved)))
+        monkeypatch.setattr(erasing, call, refuse)
+        with pytest.raises(NotErased):
+            erasing.finish(folder)
+        monkeypatch.undo()
+    assert read(folder).document["requests"] == 1
+    assert unerased_files(folder) == ()
+
+
+def test_an_erasure_that_waits_keeps_no_later_request_waiting(folder, monkeypatch):
+    refuse(monkeypatch, "-0.safetensors")
+    with pytest.raises(NotErased):
+        write(folder, following(read(folder)))
+    with pytest.raises(NotErased) as caught:
+        write(folder, following(read(folder)))
+    assert read(folder).document["requests"] == 2
+    assert [path.name[-14:] for path in caught.value.paths] == ["-0.safetensors"]
+    monkeypatch.undo()
+    settle(folder)
+    assert not holds(folder, trace(1))
+    assert not holds(folder, trace(2))

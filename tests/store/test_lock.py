@@ -78,3 +78,16 @@ def test_the_lock_and_its_folder_are_the_owner_s(tmp_path):
     with hold_lock(tmp_path / "m"):
         assert stat.S_IMODE((tmp_path / "m/secret").stat().st_mode) == 0o700
         assert stat.S_IMODE((tmp_path / "m/secret/.lock").stat().st_mode) == 0o600
+
+
+def test_a_lock_file_that_cannot_be_deleted_is_no_failure_of_what_it_was_held_for(
+    tmp_path, monkeypatch
+):
+    def refuse(*_, **__):
+        raise PermissionError("not allowed")
+
+    with hold_lock(tmp_path):
+        monkeypatch.setattr("pathlib.Path.unlink", refuse)
+    monkeypatch.undo()
+    with hold_lock(tmp_path):  # the file is there, and nobody holds it
+        pass

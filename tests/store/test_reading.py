@@ -255,3 +255,12 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_again(tmp_path, monke
 
     monkeypatch.setattr(reading, "_content", late)
     assert read_handed_out(folder) == (model_after(2), certificate_after(2))
+
+
+def test_whether_a_chunk_is_there_is_told_without_reading_it(tmp_path, monkeypatch):
+    saved = read(saved_in(tmp_path / "m"))
+    first, second, third, *_ = saved.chunks("private")
+    saved.path_of(second).write_bytes(b"cut")
+    saved.path_of(third).unlink()
+    monkeypatch.setattr("pathlib.Path.read_bytes", None)
+    assert [saved.has(chunk) for chunk in (first, second, third)] == [True, False, False]

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
+from sqlalchemy import URL, create_engine
 
+from expunge.ledger.sealing import renew_seal
 from expunge.workspace.fit import fit
 from expunge.workspace.options import Options
 
@@ -148,11 +150,17 @@ def ledger_rows(workspace: Path) -> dict[str, list[tuple[Any, ...]]]:
         connection.close()
 
 
-def change_ledger(workspace: Path, statement: str, *values: Any) -> None:
+def change_ledger(workspace: Path, statement: str, *values: Any, sealed: bool = True) -> None:
+    """Change rows behind the ledger's back; without `sealed` its seal does not know of it."""
     connection = sqlite3.connect(workspace / "ledger.sqlite")
     with connection:
         assert connection.execute(statement, values).rowcount
     connection.close()
+    if sealed:
+        engine = create_engine(URL.create("sqlite", database=str(workspace / "ledger.sqlite")))
+        with engine.begin() as changed:
+            renew_seal(changed)
+        engine.dispose()
 
 
 def files_of(workspace: Path) -> dict[str, bytes]:

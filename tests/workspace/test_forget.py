@@ -1,5 +1,6 @@
 """Forgetting: nothing of the records stays, a refusal changes nothing, a kill loses nothing."""
 
+import hashlib
 import json
 import sqlite3
 from collections import Counter
@@ -152,6 +153,16 @@ def test_hash_and_scores_of_an_unreleased_model_are_erased(tmp_path, released):
     assert json.loads(second[-1])["records"] == 120
     content = b"".join(path.read_bytes() for path in workspace.rglob("*") if path.is_file())
     assert (sha256.encode() in content) == released
+
+
+def test_digests_of_files_with_forgotten_records_are_erased(workspace):
+    """Whoever has the other rows could try which values give the digest."""
+    (file,) = (workspace / "records").glob("private-*")
+    trace = hashlib.sha256(file.read_bytes()).hexdigest().encode()
+    assert trace in (workspace / "ledger.sqlite").read_bytes()
+    forget(workspace, ["00003"])
+    contents = [path.read_bytes() for path in workspace.rglob("*") if path.is_file()]
+    assert not any(trace in content for content in contents)
 
 
 @pytest.mark.parametrize("strategy", ["residual", "langevin", "noise_first", "retrain"])

@@ -34,7 +34,14 @@ def flip(path, place):
 
 
 def test_a_fitted_workspace_is_valid_and_claims_nothing(workspace):
-    assert verify(workspace) == {
+    found = verify(workspace)
+    covered = found.pop("covered")
+    tables = ledger_rows(workspace)
+    assert covered["ledger_rows"] == sum(map(len, tables.values())) - len(tables["seals"])
+    assert covered["files"] == sorted(
+        str(path.relative_to(workspace)) for path in workspace.rglob("*") if path.is_file()
+    )
+    assert found == {
         "valid": True,
         "first_difference": None,
         "differences": [],
@@ -155,7 +162,7 @@ def test_a_request_that_is_honoured_meanwhile_is_no_false_alarm(workspace, monke
 
 def test_a_record_that_came_back_is_noticed(certified):
     change_ledger(certified, "UPDATE records SET forgotten_by = NULL WHERE id = '00003'")
-    assert verify(certified)["first_difference"] == "forgotten"
+    assert verify(certified)["first_difference"] == str(certified / "ledger.sqlite")
 
 
 def test_pending_requests_are_counted(workspace):

@@ -17,7 +17,7 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
-from expunge.errors import InvalidInput
+from expunge.errors import Altered, InvalidInput
 from expunge.losses import Declared
 from expunge.store import (
     Chunk,
@@ -38,6 +38,7 @@ from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
     ids_document,
     lineage_of,
@@ -106,6 +107,8 @@ def _whole(kinds: Collection[str], saved: Saved) -> tuple[LinearFitted, str, dic
     try:
         fitted = _restored(saved)
         return fitted, saved.index.kind, dict(saved.document["parameters"])
+    except Altered:
+        raise
     except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
             SafetensorError) as error:  # fmt: skip
         why = " ".join(str(error).split())
@@ -139,7 +142,10 @@ def _state(fitted: LinearFitted) -> dict[str, Tensor]:
 
 
 def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
-    """The rows; of those that the folder holds, only chunks with rows that left since."""
+    """The rows; of those that the folder holds, only chunks with rows that left since.
+
+    What stays is not read: the index keeps its digest, against which every reader holds it.
+    """
     before = _state_before(fitted, folder)
     if before is not None:
         gone = fitted.job.roster.departures[len(before.index.lineage.issued) :]
@@ -150,15 +156,36 @@ def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
 
 
 def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
-    """An earlier state of the same fit, if the folder holds one."""
+    """An earlier state of the same fit, if the folder holds one with all its chunks."""
     try:
         before = read(folder)
         if before.index.lineage.fit != fitted.lineage:
             return None
-        before.check()  # a damaged chunk is written anew from memory
+        if not all(before.has(chunk) for chunk in before.chunks(ROWS)):
+            return None  # all of them are written anew from memory
     except InvalidInput:
         return None  # nothing is there, or the writer will say what is wrong with it
     return before
+
+
+def _rows(saved: Saved, chunk: Chunk, head: LinearHead) -> dict[str, np.ndarray]:
+    """The rows of a chunk, held against the constants that their certificates rest on.
+
+    Raises:
+        Altered: rows above the bound, or targets that the loss does not know; the file is named.
+    """
+    rows = unpack(saved.rows(chunk))
+    norms = np.linalg.norm(rows["features"].astype(np.float64), axis=1)
+    targets, problem = rows["targets"], None
+    if not (norms <= head.loss.row_norm).all():
+        problem = f"holds rows of norm above {head.loss.row_norm:g}, the bound that is certified"
+    elif not np.isfinite(targets).all():
+        problem = "holds targets that are not finite"
+    elif head.classes is not None and not np.isin(targets, np.arange(len(head.classes))).all():
+        problem = f"holds labels other than the {len(head.classes)} that are known"
+    if problem is not None:
+        raise Altered(str(saved.path_of(chunk)), problem)
+    return rows
 
 
 def _restored(saved: Saved) -> LinearFitted:
@@ -173,7 +200,7 @@ def _restored(saved: Saved) -> LinearFitted:
     head = LinearHead.of(outcome.theta, document["head"])
     ids = id_rows(document["ids"], document["private"], document["public"])
     roster = Roster.of(ids, document["public"], tensors["left"])
-    parts = [unpack(saved.rows(chunk)) for chunk in saved.chunks(ROWS)]
+    parts = [_rows(saved, chunk, head) for chunk in saved.chunks(ROWS)]
     features, targets = (
         torch.from_numpy(np.concatenate([part[name] for part in parts])).to(document["device"])
         for name in ("features", "targets")
@@ -197,8 +224,7 @@ def _restored(saved: Saved) -> LinearFitted:
     )
     if salt_in(model) != outcome.salt:
         raise ValueError("the model's file and the secret state have different salts")
-    if len(fitted.issued) != roster.request:
-        raise ValueError(f"{len(fitted.issued)} certificates for {roster.request} requests")
+    check_certificate(fitted, saved.index.model.sha256)
     if fitted.fingerprint != bytes(tensors["fingerprint"].tolist()):
         raise ValueError("the stored records changed")
     return fitted

@@ -14,6 +14,7 @@ both models exist. Load a state once; every certificate from then on says that t
 import copy
 import os
 import secrets
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -25,16 +26,13 @@ from safetensors.torch import load as tensors_of_file
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor, nn
 
-from expunge.accounting.account import account
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.verification import differences, file_differences
 from expunge.core.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
 from expunge.core.module_state import load_into, state_of, with_state
 from expunge.core.records import refuse_other_form, tensors_of
 from expunge.errors import InvalidInput
 from expunge.features.module_checks import refuse_uncallable
 from expunge.store import Generation, Saved, read_steadily, settle, write
-from expunge.store.index import digest
 from expunge.store.layout import SECRET
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks.commitments import (
@@ -48,9 +46,9 @@ from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.unlearner_parameters import check_unlearner
-from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
+from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
     account_document,
     ids_document,
@@ -117,7 +115,8 @@ def save(fitted: NetworkFitted, folder: str | Path) -> None:
 def resume(folder: str | Path, again: GivenAgain) -> NetworkFitted:
     """The state that a folder holds, on the records and the model that are given again.
 
-    What an interrupted writer left in the folder is erased first, where one may write.
+    What an interrupted writer left in the folder is erased first, where one may write; a file that
+    cannot be deleted is named by a warning, and keeps nobody from reading.
 
     Raises:
         InvalidInput: not such a folder, changed since, older than the certificate, or not the
@@ -125,7 +124,10 @@ def resume(folder: str | Path, again: GivenAgain) -> NetworkFitted:
         Locked: another process is writing there.
     """
     if os.access(Path(folder) / SECRET, os.W_OK):
-        settle(folder)
+        try:
+            settle(folder)
+        except OSError as error:
+            warnings.warn(str(error), stacklevel=4)
     saved, state = read_steadily(folder, lambda saved: (saved, saved.state()))
     if saved.index.kind != KIND:
         raise InvalidInput(str(folder), f"not a saved unlearner, but a {saved.index.kind}")
@@ -225,7 +227,7 @@ def _restored(saved: Saved, tensors: dict[str, Tensor], again: GivenAgain) -> Ne
         issued=lineage.issued,
         **released,
     )
-    _check_certificate(fitted, saved.index.model.sha256)
+    check_certificate(fitted, saved.index.model.sha256)
     return fitted
 
 
@@ -442,42 +444,6 @@ def _check_tried(strategy: NetworkStrategy, job: NetworkJob, before: dict[str, T
         scale = 1 + float(before[name].abs().max())
         if not float((value - before[name]).abs().max()) <= alike * scale:
             raise InvalidInput(field, f"gives other {name} than at fit; {remedy}")
-
-
-def _check_certificate(fitted: NetworkFitted, model: str) -> None:
-    """Check that state, document and certificate belong together.
-
-    Raises:
-        ValueError: they do not.
-    """
-    job, certificate = fitted.job, fitted.certificate
-    if digest(fitted.model_bytes) != model:
-        raise ValueError("the weights are not those that the index names")
-    if len(fitted.issued) != job.roster.request or (certificate is None) != (not fitted.issued):
-        raise ValueError(f"{len(fitted.issued)} certificates for {job.roster.request} requests")
-    if certificate is None:
-        return
-    if certificate.sha256 != fitted.issued[-1]:
-        raise ValueError("the certificate is not the last one issued")
-    altered = differences(certificate)
-    if altered:
-        raise ValueError(f"the certificate's {altered[0].field}: {altered[0].problem}")
-    if file_differences(certificate, model):
-        raise ValueError("the weights are not those that the certificate is about")
-    if not _is_about(certificate, fitted.outcome):
-        raise ValueError("the certificate is about another history")
-    stated = (certificate.forgotten, certificate.strategy, certificate.delta)
-    if stated != (job.roster.forgotten, fitted.strategy.name, job.target.delta):
-        raise ValueError("the certificate is about another request")
-
-
-def _is_about(certificate: Certificate, outcome: Outcome) -> bool:
-    """Whether it states the outcome's own constants and phases."""
-    if outcome.assumptions is None or outcome.history is None:
-        return False
-    judged = account(outcome.assumptions, outcome.history, delta=certificate.claim.delta)
-    stated = {name: value.model_dump() for name, value in certificate.assumptions.items()}
-    return judged.assumptions == stated and certificate.records_of_history()[1] == outcome.history
 
 
 def _part(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:

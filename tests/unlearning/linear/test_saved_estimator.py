@@ -1,7 +1,9 @@
 """Estimators on disk: they come back whole, and what was forgotten is not there."""
 
+import json
 import shutil
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from expunge.accounting.verification import differences
-from expunge.store import read
+from expunge.errors import Altered
+from expunge.store import pack, read, unpack
+from expunge.store.index import File
 from expunge.unlearning.linear import saved_estimator
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
@@ -17,6 +21,7 @@ from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.schemes import Cyclic, PoissonBatch
 from tests.unlearning.records import labelled, measured, state
+from tests.unlearning.resealing import edit, reseal
 
 STRATEGIES = (
     "auto",
@@ -324,3 +329,100 @@ def test_a_lost_index_is_named_and_nothing_is_erased(tmp_path):
             verb()
     index.write_bytes(content)
     assert state(load(tmp_path / "model")) == state(clf)
+
+
+def in_head(**changes):
+    def change(document):
+        head = json.loads(document["head"])
+        head["loss"].update(changes)
+        document["head"] = json.dumps(head)
+
+    return change
+
+
+RESEALED = {
+    "row_norm": (in_head(row_norm=0.5), "holds rows of norm above 0.5"),
+    "history": (
+        lambda d: d["outcome"]["account"]["phases"][0].update(sigma=9.0),
+        "the certificate is about another history",
+    ),
+    "constant": (
+        lambda d: d["outcome"]["account"]["assumptions"]["lipschitz"].update(value=0.1),
+        "the certificate is about another history",
+    ),
+    "delta": (lambda d: d["terms"].update(delta=1e-2), "about another request"),
+    "strategy": (
+        lambda d: d.update(strategy={"kind": "linear.retrain", "tolerance": 1e-9}),
+        "about another request",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESEALED)
+def test_a_document_that_contradicts_what_it_came_from_is_refused_with_its_seal_renewed(
+    tmp_path, name
+):
+    clf = fitted()
+    clf.forget("r3")
+    clf.save(tmp_path / "model")
+    change, said = RESEALED[name]
+    edit(tmp_path / "model", change, sealed=True)
+    with pytest.raises(ValueError, match=said) as caught:
+        load(tmp_path / "model")
+    assert str(tmp_path / "model") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("features", 1.5, "rows of norm above 1, the bound that is certified"),
+        ("features", np.nan, "rows of norm above"),
+        ("targets", 2, "labels other than the 2 that are known"),
+    ],
+)
+def test_rows_that_no_fit_has_stored_are_refused_by_their_file_with_all_seals_renewed(
+    tmp_path, column, value, said
+):
+    fitted().save(tmp_path / "model")
+    saved = read(tmp_path / "model")
+    (chunk,) = saved.chunks("rows")
+    rows = {name: array.copy() for name, array in unpack(saved.rows(chunk)).items()}
+    rows[column][7] = value
+    content = pack(rows)
+    reseal(
+        tmp_path / "model",
+        chunks=(chunk.model_copy(update={"file": File.of(chunk.file.name, content)}),),
+    )
+    saved.path_of(chunk).write_bytes(content)
+    with pytest.raises(Altered, match=rf"{chunk.file.name}: holds {said}"):
+        load(tmp_path / "model")
+
+
+def test_saving_reads_only_the_chunks_that_it_rewrites(tmp_path, monkeypatch):
+    """The others stay, digests and all."""
+    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    clf.forget("r3")
+    opened, read_bytes = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read_bytes(path))
+    clf.save(tmp_path / "model")
+    (chunk,) = [path for path in opened if path.name.startswith("chunk-")]
+    assert chunk.name.endswith(f"-{203 // 16}.safetensors")  # row 203, after the public ones
+    monkeypatch.undo()
+    assert state(load(tmp_path / "model")) == state(clf)
+
+
+def test_a_chunk_that_stays_keeps_its_digest_so_damage_to_it_is_still_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    chunk = read(tmp_path / "model").chunks("rows")[0].file.name
+    path = tmp_path / "model/secret" / chunk
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    clf.forget("r3")
+    clf.save(tmp_path / "model")
+    with pytest.raises(Altered, match=f"{chunk}: was changed"):
+        load(tmp_path / "model")

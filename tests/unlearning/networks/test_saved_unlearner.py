@@ -25,7 +25,7 @@ from expunge.accounting.canonical import sha256
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
-from expunge.store import Locked, read, unerased_files
+from expunge.store import Locked, NotErased, read, unerased_files
 from expunge.store.index import File
 from expunge.unlearning import (
     CertifiedClassifier,
@@ -51,6 +51,7 @@ from tests.unlearning.networks.test_unlearner import (
     state,
     unlearner,
 )
+from tests.unlearning.resealing import edit, reseal
 
 ROOT = Path(__file__).parents[3]
 WRITER = import_module("expunge.store.writing")
@@ -624,26 +625,6 @@ def test_an_interrupted_save_leaves_the_old_state_or_the_new_one(
     assert state(load(folder)) == state(made)
 
 
-def reseal(folder, **changed):
-    """Renew the seal of a changed index, as somebody with this library could."""
-    index = read(folder).index.model_copy(update=changed)
-    (folder / "secret/index.json").write_bytes(index.content())
-
-
-def edit(folder, change, *, sealed=False, issued=None):
-    """Change the document; with every digest renewed, and another chain, if told so."""
-    saved = read(folder)
-    path = folder / "secret" / saved.index.document.name
-    change(saved.document)
-    content = json.dumps(saved.document).encode()
-    lineage = saved.index.lineage
-    if issued is not None:
-        lineage = lineage.model_copy(update={"issued": issued(saved.document)})
-    if sealed:
-        reseal(folder, document=File.of(path.name, content), lineage=lineage)
-    path.write_bytes(content)
-
-
 def in_certificate(change):
     def apply(document):
         certificate = json.loads(document["certificate"])
@@ -1000,3 +981,17 @@ def test_only_the_owner_reads_what_is_secret(tmp_path):
     assert stat.S_IMODE(secret.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in secret.iterdir()} == {0o600}
     assert stat.S_IMODE((tmp_path / "m/model.safetensors").stat().st_mode) == 0o644
+
+
+def test_an_erasure_that_waits_keeps_nobody_from_loading_and_is_told(tmp_path):
+    made, folder = saved_after(tmp_path)
+    (path,) = (folder / "secret").glob("state-*")
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    made.forget("p9")
+    with pytest.raises(NotErased):
+        made.save(folder)
+    with pytest.warns(UserWarning, match=f"{path.name}: the new state is saved"):
+        again = load(folder)
+    assert state(again) == state(made)
+    assert path.is_symlink()
