@@ -30,6 +30,7 @@ NAMED = {  # sources of the system that a test names
     "test_repeatable.py": "this list",
 }
 CHILDREN = {  # other processes, which draw from the system: nothing they draw is compared
+    "core/test_whole_file.py": "a writer that is killed before its rename",
     "cli/test_fit.py": "the installed command prints counts of records",
     "cli/test_main.py": "imports, help and refusals; bounds, which draw nothing",
     "experiments/test_main.py": "seeded experiments",

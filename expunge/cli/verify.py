@@ -89,7 +89,7 @@ def _with_earlier(
 ) -> dict[str, Any]:
     """The document of the last certificate, with what all of them say together."""
     from expunge.accounting.certificate import Certificate
-    from expunge.accounting.chain import chain_differences, joint_document
+    from expunge.accounting.certificate_chain import chain_differences, joint_document
     from expunge.accounting.verification import differences, read_certificate
     from expunge.errors import InvalidInput
 

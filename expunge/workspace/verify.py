@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from expunge.accounting.certificate import Certificate, parse_certificate
-from expunge.accounting.chain import chain_differences, joint_document
+from expunge.accounting.certificate_chain import chain_differences, joint_document
 from expunge.accounting.verification import (
     Difference,
     differences,

@@ -107,6 +107,7 @@ def test_an_account_with_any_value_anywhere_is_judged_or_refused(tmp_path):
         assert outcome.status == 0 or outcome.complaint, (path, value)
 
 
+@pytest.mark.slow
 def test_a_certificate_with_any_value_anywhere_is_valid_or_not_or_unreadable(there, tmp_path):
     """0 only where the value says the same: every field has a fingerprint."""
     certificate = json.loads((there / "workspace/certificates/1.json").read_text())

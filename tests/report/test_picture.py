@@ -48,4 +48,3 @@ def test_a_formula_is_drawn_as_the_characters_it_is_written_with():
     text = drawn.text(0, 0, plain(r"$\alpha$"))
     drawn.draw_without_rendering()
     assert text.get_text() == r"\$\alpha\$"
-    assert drawn.text(0, 0, plain("$x$"))._preprocess_math(plain("$x$")) == ("$x$", False)

@@ -6,7 +6,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.chain import chain_differences, joint, joint_document
+from expunge.accounting.certificate_chain import chain_differences, joint, joint_document
 from expunge.accounting.history import History, Phase
 from expunge.accounting.issue import issue
 from expunge.accounting.reservations import Provenance
