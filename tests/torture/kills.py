@@ -191,8 +191,10 @@ class Round:
         gone = {NEXT}
         for request in requests[:-1]:
             gone |= set(records(int(request["name"].split()[-1])))
-        (table,) = (workspace / "records").glob("private-*.parquet")
-        left = set(parquet.read_table(table)["id"].to_pylist())
+        tables = (workspace / "records").glob("private-*.parquet")
+        left = {
+            record for table in tables for record in parquet.read_table(table)["id"].to_pylist()
+        }
         names = [request["name"] for request in requests]
         tickets = {what for what in self.ended_well if what.startswith("ticket")}
         for holds, problem in (
