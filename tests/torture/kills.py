@@ -186,7 +186,7 @@ class Round:
         document, checked = status(workspace), verify(workspace)
         requests = document["requests"]
         certificate = json.loads(
-            max((workspace / "certificates").iterdir(), key=_number).read_text()
+            max((workspace / "certificates").glob("[0-9]*.json"), key=_number).read_text()
         )
         gone = {NEXT}
         for request in requests[:-1]:
