@@ -186,13 +186,15 @@ class Round:
         document, checked = status(workspace), verify(workspace)
         requests = document["requests"]
         certificate = json.loads(
-            max((workspace / "certificates").iterdir(), key=_number).read_text()
+            max((workspace / "certificates").glob("[0-9]*.json"), key=_number).read_text()
         )
         gone = {NEXT}
         for request in requests[:-1]:
             gone |= set(records(int(request["name"].split()[-1])))
-        (table,) = (workspace / "records").glob("private-*.parquet")
-        left = set(parquet.read_table(table)["id"].to_pylist())
+        tables = (workspace / "records").glob("private-*.parquet")
+        left = {
+            record for table in tables for record in parquet.read_table(table)["id"].to_pylist()
+        }
         names = [request["name"] for request in requests]
         tickets = {what for what in self.ended_well if what.startswith("ticket")}
         for holds, problem in (

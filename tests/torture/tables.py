@@ -38,7 +38,7 @@ def kills_table(lines: Lines) -> str:
         ("kills in all", len(killed)),
         ("requests that the ledger accepted", sum(line["accepted"] for line in lines)),
         (
-            "unfinished when the last of the round ended",
+            "unfinished before the next request came",
             sum(line["left_unfinished"] for line in lines),
         ),
         ("lost, doubled, not certified, not erased, or a reader in trouble", _wrong(lines)),
