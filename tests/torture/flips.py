@@ -49,6 +49,7 @@ def rounds(
     scratch: Path,
     names: Iterable[str] = tuple(SUBJECTS),
     kinds: Iterable[str] = KINDS,
+    files: str = "",
 ) -> Iterator[dict[str, Any]]:
     """A line for each file and each search; `count` flips in all if all subjects are named."""
     for place, name in enumerate(SUBJECTS):
@@ -59,7 +60,7 @@ def rounds(
                 yield traces_left(name, subject, searched, there)
                 yield from flipped_lines(name, subject, places)
             if "targeted" in kinds:
-                yield from targeted_lines(name, subject)
+                yield from targeted_lines(name, subject, files)
 
 
 # ---- random flips ---------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def _said(subject: Subject, names: Iterable[str] | None = None) -> dict[str, Any
 # ---- every constant and every setting -------------------------------------------------------
 
 
-def targeted_lines(name: str, subject: Subject) -> Iterator[dict[str, Any]]:
+def targeted_lines(name: str, subject: Subject, files: str = "") -> Iterator[dict[str, Any]]:
     """Change every leaf of every JSON file and every cell of the ledger, each alone."""
     before, expected, opened = _files(subject.folder), _said(subject), _opened_by(subject)
     for path in sorted(before):
@@ -170,6 +171,8 @@ def targeted_lines(name: str, subject: Subject) -> Iterator[dict[str, Any]]:
         elif path.name == LEDGER:
             changes = _changed_cells(path)
         line = _line(name, "targeted", subject, path)
+        if not re.search(files, line["file"]):
+            continue
         for what, content in changes:
             _put(path, content)
             asked = {reading: expected[reading] for reading in expected if path in opened[reading]}
@@ -257,8 +260,11 @@ def _with_cell(path: Path, table: str, column: str, key: int) -> bytes:
         query = f"SELECT {column} FROM {table} WHERE rowid = ?"
         (value,) = connection.execute(query, (key,)).fetchone()
         changed = value + 1000 if isinstance(value, int) else _other(value)
+        change = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid = ?"
         with connection:
-            connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (changed, key))
+            connection.execute(change, (changed, key))
+            if not connection.total_changes:  # there is such a row already
+                connection.execute(change, (f"{value} and more", key))
     return path.read_bytes()
 
 
@@ -350,11 +356,14 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=RESULTS, help="JSON lines")
     parser.add_argument("--only", nargs="+", choices=tuple(SUBJECTS), default=tuple(SUBJECTS))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--files", default="", help="pattern of those that get targeted changes")
     given = parser.parse_args()
     scratch, lines = Path(tempfile.mkdtemp(prefix="expunge-flips-")), []
     try:
         with given.output.open("w") as file:
-            for line in rounds(given.count, given.seed, scratch, given.only, given.kinds):
+            for line in rounds(
+                given.count, given.seed, scratch, given.only, given.kinds, given.files
+            ):
                 print(json.dumps(line), file=file, flush=True)
                 print(json.dumps(line), flush=True)
                 lines.append(line)

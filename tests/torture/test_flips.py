@@ -34,7 +34,7 @@ def test_the_committed_results_are_of_enough_flips_in_every_file_and_nothing_wen
         if line["kind"] != "search":
             assert line["named"] + sum(line["harmless"].values()) == line["count"] > 0
     assert counts["flips"] >= LEAST
-    assert counts["targeted"] > LEAST
+    assert counts["targeted"] > 400
     assert {line["subject"] for line in lines} == set(SUBJECTS)
     assert all(line["there_before"] for line in lines if line["kind"] == "search")
 
@@ -65,9 +65,9 @@ def test_a_sample_of_flips_changes_nothing_silently(tmp_path, name):
 
 def test_a_flip_in_every_file_is_named_or_harmless(made):
     """The first flips are one in each file."""
-    lines = sampled(made, count=12)
-    assert [line["wrong"] for line in lines] == [[]] * 12
-    assert len({line["file"] for line in lines}) == 12
+    lines = sampled(made, count=13)
+    assert [line["wrong"] for line in lines] == [[]] * 13
+    assert len({line["file"] for line in lines}) == 13
 
 
 def test_a_ledger_that_does_not_check_its_seal_would_be_caught(made, monkeypatch):
