@@ -308,6 +308,8 @@ def _edge(
     for (epoch, times), start, end in zip(pieces, before, after[1:], strict=False):
         growth = _growth(epoch, name) if times > 2 else False
         for place in _lowest_places(known.of(epoch), times, growth, start, end, slope):
+            if place.is_nan():
+                raise InvalidInput(name, "grows beyond what balls can hold")
             x = min(x, place)
     if x.is_zero():
         return cost, zero
