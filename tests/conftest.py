@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 try:
-    from expunge.accounting import checker, issue
+    from expunge.accounting import issue
     from tests.accounting.proven_certificates import issue_proven
 except ImportError:  # a bare machine with a GPU has no pydantic
     pass
 else:
     issue.now = lambda: "2026-01-02T03:04:05Z"
-    if checker.available():
-        issue.issue = issue_proven(issue.issue)
+    issue.issue = issue_proven(issue.issue)
 
 _approx = pytest.approx
 

@@ -30,7 +30,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, reduce
-from importlib.util import find_spec
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
@@ -59,8 +58,12 @@ Ball = Any  # flint.arb: an interval that holds the exact value
 
 
 def available() -> bool:
-    """Whether python-flint is installed."""
-    return find_spec("flint") is not None
+    """Whether python-flint is installed; another package of that name does not count."""
+    try:
+        from flint import arb, ctx, fmpq
+    except ImportError:
+        return False
+    return bool(arb and ctx and fmpq)
 
 
 # ---- The moduli, in exact fractions (THEORY 2.4 to 2.8) ----------------------------------------
@@ -305,6 +308,8 @@ def _edge(
     for (epoch, times), start, end in zip(pieces, before, after[1:], strict=False):
         growth = _growth(epoch, name) if times > 2 else False
         for place in _lowest_places(known.of(epoch), times, growth, start, end, slope):
+            if place.is_nan():
+                raise InvalidInput(name, "grows beyond what balls can hold")
             x = min(x, place)
     if x.is_zero():
         return cost, zero

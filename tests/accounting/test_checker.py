@@ -4,11 +4,13 @@ import ast
 import itertools
 import math
 import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from mpmath import mp, mpf
@@ -295,7 +297,13 @@ def test_it_knows_nothing_of_the_optimiser():
 
 
 def test_it_needs_python_flint_only_where_it_proves(monkeypatch):
-    monkeypatch.setattr(checker, "find_spec", lambda _: None)
-    assert not checker.available()
-    monkeypatch.undo()
     assert checker.available()
+    for other in (None, ModuleType("flint")):  # not installed, or a namesake
+        monkeypatch.setitem(sys.modules, "flint", other)
+        assert not checker.available()
+
+
+def test_nothing_else_of_the_package_imports_python_flint():
+    package = Path(checker.__file__).parents[1]
+    reading = [path.name for path in package.glob("**/*.py") if "flint import" in path.read_text()]
+    assert reading == ["checker.py"]

@@ -23,6 +23,7 @@ from expunge.accounting.moduli import (
     resize,
     smooth_parts,
     split_trailing,
+    steps_before_parting,
     total_steps,
 )
 
@@ -420,3 +421,27 @@ def test_a_poisson_batch_of_the_expected_size_still_has_only_the_ridge_for_sure(
         ((run_,),) = moduli(loss, History((step,), "fixed", 10))
         assert isinstance(run_, Run)
         assert run_.contraction.c == 1.0
+
+
+def test_steps_before_the_chains_part_are_counted_for_each_stretch():
+    public, learn = phase(samples=50, forgotten=0, steps=7), phase(steps=3)
+    shown = replace(public, released=True)
+    for phases, counts in [
+        ((public, learn), [7]),
+        ((shown, public, learn), [7, 7]),
+        ((public, shown, learn, public), [14, 0]),
+        ((learn, public), [0]),
+        ((public, shown, public), [14, 7]),
+    ]:
+        assert steps_before_parting(STRONG, History(phases)) == counts
+        apart = replace(STRONG, initial_distance=1.0)
+        assert steps_before_parting(apart, History(phases)) == [0] * len(counts)
+
+
+def test_everything_up_to_a_step_that_maps_to_one_point_is_kept():
+    """A quiet phase between the last noise and the point is a step of the chains too."""
+    point = Assumptions(1.0, 1.0, 2.0)
+    quiet = phase(samples=112, forgotten=0, sigma=0.0)
+    erasing = replace(quiet, step_size=1.0, steps=1)
+    (parts,) = moduli(point, History((phase(), quiet, erasing, quiet)))
+    assert [total_steps(part) for part in parts] == [10, 10, 1]

@@ -490,3 +490,24 @@ def test_rounding_counts_from_the_start_when_the_chains_start_apart():
         for u in (0.0, 0.5)
     )
     assert rounded > clean
+
+
+def test_a_bound_hands_out_its_witness():
+    loss = Assumptions(0.1, 1.0, 1.0)
+    first, second = Phase(50, 0.5, 0.3, 1000, 10, released=True), Phase(20, 0.5, 0.3, 995, 5)
+    bound = shift.bound(loss, History((first, second)))
+    assert bound.witness.document() == {
+        "stretches": [
+            {"start": None, "lines": [], "edges": [50]},
+            {"start": None, "lines": [], "edges": [20]},
+        ]
+    }
+    assert bound == shift.Shifted(bound.mu)  # what it was found by is no part of the guarantee
+
+
+def test_chains_that_never_part_have_a_witness_without_steps():
+    history = History((Phase(5, 0.5, 0.3, 100, released=True), Phase(5, 0.5, 0.3, 100)))
+    nothing = shift.nothing_forgotten(history)
+    assert nothing.mu == 0.0
+    assert [stretch.edges for stretch in nothing.witness.stretches] == [(), ()]
+    assert shift.bound(Assumptions(0.1, 1.0, 1.0), history).witness == nothing.witness

@@ -16,7 +16,7 @@ from mpmath import mp, mpf
 from scipy.optimize import nnls
 
 from expunge.accounting import Refused
-from expunge.accounting.bounds.taut_string import forward_distance, pull
+from expunge.accounting.bounds.taut_string import forward_distance, pull, pull_string
 from expunge.accounting.moduli import Contraction, Cycle, Run
 from tests.accounting import oracle
 
@@ -464,3 +464,19 @@ def test_the_forward_distance_follows_its_recursion() -> None:
                 distance = min(diameter, c * distance + s)
             found = forward_distance(runs, initial_distance=problem.start, diameter=diameter)
             assert found == pytest.approx(distance, rel=1e-13)
+
+
+def test_the_edges_of_a_string_are_all_steps_after_its_start():
+    rng, capped = random.Random(9), 0
+    for _ in range(200):
+        runs = [
+            run(rng.randint(1, 9), rng.choice([0.0, 0.5, 1.0, 1.2]), rng.choice([0.0, 1.0]), 1.0)
+            for _ in range(rng.randint(1, 6))
+        ]
+        diameter = rng.choice([math.inf, 0.5, 2.0])
+        string = pull_string(runs, initial_distance=rng.choice([0.0, 0.3]), diameter=diameter)
+        covered = sum(length * count for length, count in string.edges())
+        assert covered + (string.start or 0) == sum(part.steps for part in runs)
+        assert min((length for length, _ in string.edges()), default=1) >= 1
+        capped += string.start is not None
+    assert capped > 20
