@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import json
 import shutil
-import sqlite3
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from expunge.unlearning.linear.estimator import load
 from tests.cli.hostile import CONTENTS, VALUES, changed, no_files, places
 from tests.cli.test_main import EXAMPLE, expunge
 from tests.cli.workspaces import made
-from tests.workspace.tables_made import everything_in, usual
+from tests.workspace.tables_made import change_ledger, everything_in, usual
 
 COLUMNS = ["--id", "id", "--label", "label"]
 # Verbs that read a file which somebody names, with the place of that file.
@@ -145,10 +144,8 @@ def try_readers(there: Path, *statuses: int) -> None:
 @pytest.mark.parametrize("content", ["", "[]", "null", "[" * 10_000, '{"a": 1}'])
 def test_the_line_about_a_damaged_setting_says_which(tmp_path, setting, content):
     made(tmp_path)
-    ledger = sqlite3.connect(tmp_path / "workspace/ledger.sqlite")
-    with ledger:
-        ledger.execute("UPDATE settings SET value = ? WHERE name = ?", [content, setting])
-    ledger.close()
+    update = "UPDATE settings SET value = ? WHERE name = ?"
+    change_ledger(tmp_path / "workspace", update, content, setting)
     predict = ["predict", "WORKSPACE", "PUBLIC", "--output", "OUT.csv"]
     assert f"setting '{setting}' is damaged" in refused(tmp_path, predict, tmp_path, 2)
 

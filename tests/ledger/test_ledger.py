@@ -146,16 +146,6 @@ def test_whoever_takes_the_lease_leaves_the_holder_before_without_it(ledger):
     assert (lease.number, lease.holder) == (2, None)
 
 
-def test_a_ledger_of_an_earlier_version_has_no_lease_until_it_is_written(ledger):
-    with ledger.writing() as entries:
-        entries._connection.exec_driver_sql("DROP TABLE lease")
-    with ledger.reading() as entries:
-        assert entries.lease() is None
-    ledger.create()
-    with ledger.writing() as entries:
-        assert entries.take_lease("process 1").number == 1
-
-
 def test_hash_and_scores_of_earlier_models_can_be_erased(ledger):
     with ledger.writing() as entries:
         model = entries.add_model(sha256="b", secret="s2", records_file="f2", evaluation="[]")

@@ -83,16 +83,6 @@ def test_folders_of_earlier_versions_are_refused_by_name_with_the_remedy(tmp_pat
     assert files_in(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "secret/index.json", "secret"])
-def test_a_link_is_refused_because_what_it_points_to_would_outlive_its_erasure(tmp_path, name):
-    folder, elsewhere = saved_in(tmp_path / "m"), tmp_path / "elsewhere"
-    (folder / name).rename(elsewhere)
-    (folder / name).symlink_to(elsewhere)
-    with pytest.raises(InvalidInput, match=rf"{name}: is a link"):
-        write(folder, fresh())
-    assert elsewhere.exists()
-
-
 def test_a_folder_in_a_files_place_is_refused(tmp_path):
     folder = saved_in(tmp_path / "m")
     (folder / "model.safetensors").unlink()

@@ -55,5 +55,5 @@ def test_an_audit_that_was_changed_is_refused_by_name(tmp_path, change):
     content = (workspace / AUDIT).read_bytes()
     assert change[0] in content
     (workspace / AUDIT).write_bytes(content.replace(*change))
-    with pytest.raises(Altered, match=r"audit\.json: .*audit again, or delete it"):
+    with pytest.raises(Altered, match=r"audit\.json: .*run expunge audit again"):
         report(workspace, tmp_path / "report.html")

@@ -2,16 +2,20 @@
 
 import contextlib
 import itertools
-import json
+from dataclasses import replace
 
 import pytest
 
+from expunge.core.sealed_json import sealed_json
 from expunge.errors import InvalidInput
+from expunge.ledger import Model
 from expunge.report import sandwich_figure
 from expunge.workspace.audit_record import read_audit
 from tests.cli.hostile import CONTENTS, VALUES, changed, places
 
+MODEL = Model(2, "ab" * 32, "2026-01-02", None, "a1b2c3d4", "private-1.parquet", "{}", None)
 AUDIT = {
+    "generation": "a1b2c3d4",
     "model": 2,
     "strategy": "residual",
     "models": 60,
@@ -31,27 +35,29 @@ AUDIT = {
 
 def test_what_the_report_reads_comes_back_and_the_rest_is_left_out(tmp_path):
     file = tmp_path / "audit.json"
-    file.write_text(json.dumps(AUDIT))
-    record = read_audit(file, 2)
+    file.write_bytes(sealed_json(AUDIT))
+    record = read_audit(file, MODEL)
     assert record["estimate"] == AUDIT["estimate"]
     assert record["lower_bound"] == {"value": 0.0, "level": 0.95}
 
 
 def test_no_audit_and_an_audit_of_another_model_are_none(tmp_path):
     file = tmp_path / "audit.json"
-    assert read_audit(file, 2) is None
-    file.write_text(json.dumps(AUDIT))
-    assert read_audit(file, 3) is None
-    file.write_text(json.dumps({"model": 2, "verdict": "from before audits decided"}))
-    assert read_audit(file, 2) is None
+    assert read_audit(file, MODEL) is None
+    file.write_bytes(sealed_json(AUDIT))
+    assert read_audit(file, replace(MODEL, secret="another")) is None
+    file.write_bytes(
+        sealed_json({"generation": "a1b2c3d4", "verdict": "from before audits decided"})
+    )
+    assert read_audit(file, MODEL) is None
 
 
 def test_any_value_anywhere_is_read_or_refused(tmp_path):
     file, complaints = tmp_path / "audit.json", []
     for path, value in itertools.product(places(AUDIT), VALUES):
-        file.write_text(json.dumps(changed(AUDIT, path, value)))
+        file.write_bytes(sealed_json(changed(AUDIT, path, value)))
         try:
-            read_audit(file, 2)
+            read_audit(file, MODEL)
         except InvalidInput as error:
             complaints.append(str(error))
     assert len(complaints) > 100
@@ -62,9 +68,9 @@ def test_any_value_anywhere_is_read_or_refused(tmp_path):
 def test_any_audit_that_is_read_can_be_drawn(tmp_path):
     file = tmp_path / "audit.json"
     for path, value in itertools.product(places(AUDIT), (1e9, 5e-324, -1e9, 0, 1, 1.0 - 1e-16)):
-        file.write_text(json.dumps(changed(AUDIT, path, value)))
+        file.write_bytes(sealed_json(changed(AUDIT, path, value)))
         with contextlib.suppress(InvalidInput):
-            record = read_audit(file, 2)
+            record = read_audit(file, MODEL)
             assert record is None or sandwich_figure.draw(record)
 
 
@@ -72,4 +78,4 @@ def test_any_audit_that_is_read_can_be_drawn(tmp_path):
 def test_what_is_no_audit_is_refused(tmp_path, name):
     (tmp_path / "audit.json").write_bytes(CONTENTS[name])
     with pytest.raises(InvalidInput, match="run expunge audit again"):
-        read_audit(tmp_path / "audit.json", 2)
+        read_audit(tmp_path / "audit.json", MODEL)

@@ -48,7 +48,7 @@ def test_a_damaged_secret_is_named(workspace, damage):
     if damage == "missing":
         secret.unlink()
     folder = Folder(workspace)
-    with pytest.raises(InvalidInput, match=f"{secret.parents[1]}: is damaged"):
+    with pytest.raises(InvalidInput, match=f"{secret}: .*; restore {secret.parents[1]}"):
         loaded(folder, current(folder))
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
-from expunge.ledger import Busy, sqlite_file
+from expunge.ledger import Busy, Ledger, sqlite_file
 from expunge.workspace import forget as module
 from expunge.workspace.folder import Folder
 from expunge.workspace.forget import Pending, forget
@@ -403,6 +403,7 @@ def test_the_log_of_earlier_entries_is_erased_even_while_somebody_has_the_ledger
     sha256 = status(workspace)["model"]["sha256"].encode()
     other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
     other.execute("UPDATE models SET created = 'a page in the log'")
+    Ledger(workspace / "ledger.sqlite").create()  # sealed as it is now
     assert sha256 in (workspace / "ledger.sqlite-wal").read_bytes()
     forget(workspace, ["00003"])
     for path in workspace.glob("ledger.sqlite*"):
@@ -416,6 +417,7 @@ def test_a_reader_in_the_middle_of_earlier_entries_keeps_the_request_committed(
     monkeypatch.setattr(sqlite_file, "PATIENCE", 1)
     other = sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)
     other.execute("UPDATE models SET created = 'a page in the log'")
+    Ledger(workspace / "ledger.sqlite").create()  # sealed as it is now
     other.execute("BEGIN")
     other.execute("SELECT * FROM models").fetchall()
     with pytest.raises(Pending, match="somebody still reads earlier entries"):

@@ -52,7 +52,7 @@ def test_exit_status_2_means_that_nothing_was_recorded(tmp_path):
     secret.write_bytes(secret.read_bytes()[:-1] + b"\x07")
     before = ledger_rows(workspace)
     outcome = expunge("forget", workspace, "00003")
-    assert "damaged" in outcome.err
+    assert "restore" in outcome.err
     assert outcome.status == 1 or ledger_rows(workspace) == before
 
 

@@ -20,11 +20,11 @@ def workspace(tmp_path):
 def test_the_index_names_what_the_next_request_starts_from(workspace):
     forget(workspace, ["00003"])
     folder = Folder(workspace)
-    with folder.reading() as (_, model):
-        paths = list(sealed_paths(folder, model))
-        for path in paths:
-            digest = hashlib.sha256(read_sealed(folder, model, path)).hexdigest()
-            assert digest == json.loads(model.files)[str(path.relative_to(workspace))]
+    model = folder.look(lambda _, model: model)
+    paths = list(sealed_paths(folder, model))
+    for path in paths:
+        digest = hashlib.sha256(read_sealed(folder, model, path)).hexdigest()
+        assert digest == json.loads(model.files)[str(path.relative_to(workspace))]
     names = sorted(str(path.relative_to(workspace)) for path in paths)
     assert names == sorted(
         [
@@ -37,7 +37,8 @@ def test_the_index_names_what_the_next_request_starts_from(workspace):
 
 def test_a_file_that_the_index_does_not_name_is_not_read(workspace):
     folder = Folder(workspace)
-    with folder.reading() as (_, model), pytest.raises(Altered, match="is not in the index"):
+    model = folder.look(lambda _, model: model)
+    with pytest.raises(Altered, match="is not in the index"):
         read_sealed(folder, model, workspace / "records/other.parquet")
 
 
