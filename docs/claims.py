@@ -158,7 +158,7 @@ def _noise() -> Iterator[Claim]:
     ]
     totals = _need("unlearn_or_retrain")["settings"]["totals"]
     yield Claim(
-        "Corollary",
+        "Corollary 3.1",
         "without public data, cost of a constant share does not depend on n",
         "-",
         f"K = {_span(limits)} for n = {min(totals):,} to {max(totals):,}",
@@ -181,7 +181,7 @@ def _errata() -> Iterator[Claim]:
     yield Claim(
         "Theorem 3.1",
         "the bound on D_alpha(R, L)",
-        f"D_2 <= {first['printed']:.3g} at the settings of section 4.1",
+        f"D_2 <= {first['printed']:.3g} at the settings of section 5.1",
         f"the exact value is {first['exact']:.4g}",
         "**no**",
         f"eta^2 for eta and a term lost ([E1, E2](errata.md)); below the truth in "
@@ -190,7 +190,7 @@ def _errata() -> Iterator[Claim]:
     )
     equal = found["variational"][0]
     yield Claim(
-        "Theorem 4.1",
+        "Theorem 5.1, Theorem G.2",
         "the variational form equals D_alpha/alpha",
         "0 for equal laws",
         f"{equal['printed']:.3f} as printed",
@@ -204,7 +204,7 @@ def _discriminator() -> Iterator[Claim]:
     rows = {(r["dimension"], r["truth"]): r for r in found["discriminator"]}
     null, large = rows[9216, 0.0], rows[9216, 3.0]
     yield Claim(
-        "section 4.1, appendix",
+        "Section 5.1, Algorithm 3",
         "discriminators on 30,000 models estimate D_2",
         "five restarts, 30,000 steps, 9,216 weights",
         f"truth 0: {null['trained']:.2f} on its samples, {null['held_out']:.2f} held out; "
@@ -234,7 +234,7 @@ def _advantage() -> Iterator[Claim]:
         row for row in found["exponents"] if (row["bound"], row["of"]) == ("shift", "T, small")
     ]
     yield Claim(
-        "section 3, appendix",
+        "Section 3.2, Proposition D.1",
         f"when unlearning is cheaper than retraining: {len(verdicts)} statements",
         "public data like T^b, b = sigma^2 eta/(C alpha)",
         f"{holds} hold, {when} hold only when ..., {len(verdicts) - holds - when} do not; "
@@ -317,7 +317,7 @@ def _utility() -> Iterator[Claim]:
         },
     )
     yield Claim(
-        "mismatch theorem",
+        "Theorem 4.1",
         "misaligned public data makes the risk bound vacuous",
         "exp(w D_inf)",
         "at most 1/(1-w)",
@@ -355,7 +355,7 @@ def _audit() -> Iterator[Claim]:
         )
     ceiling = found["cells"][0]["steps"][0]["ceiling"]
     yield Claim(
-        "Figure 4, appendix",
+        "Figure 4, Appendix H",
         "25 + 25 test models judge unlearning",
         "-",
         f"a perfect attack would prove epsilon = {ceiling:.2f}, no more",
