@@ -2,11 +2,12 @@
 
 import ast
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from experiments.running import ROOT, Scale, draw, execute, names
+from experiments.running import ROOT, Scale, draw, execute, judge, names
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -37,10 +38,24 @@ def report(
     scale: Annotated[Scale, typer.Option()] = "paper",
 ) -> None:
     """Draw figures and print tables from results that are already there."""
+    print(draw(name, results_of(name, scale)))
+
+
+@app.command("judge")
+def judge_again(
+    name: Annotated[str, typer.Argument(help="One experiment.")],
+    scale: Annotated[Scale, typer.Option()] = "paper",
+) -> None:
+    """State the verdicts of today on rows that are already there, and report them."""
+    print(judge(name, results_of(name, scale)))
+
+
+def results_of(name: str, scale: Scale) -> Path:
+    """The file of an experiment's results; exit with the command that makes it otherwise."""
     path = ROOT / check_name(name) / "results" / f"{scale}.json"
     if not path.exists():
         sys.exit(f"{path}: no results; python -m experiments run {name} --scale {scale}")
-    print(draw(name, path))
+    return path
 
 
 def check_name(name: str | None) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +19,7 @@ import torch
 
 from experiments.parts import machine
 
-__all__ = ["ROOT", "Scale", "commit", "draw", "execute", "names", "provenance"]
+__all__ = ["ROOT", "Scale", "commit", "draw", "execute", "judge", "names", "provenance"]
 
 ROOT = Path(__file__).parent
 Scale = Literal["smoke", "cpu", "paper"]
@@ -52,6 +53,28 @@ def draw(name: str, path: Path) -> str:
     """Draw the figures beside a file of results, and return its tables."""
     module = importlib.import_module(f"experiments.{name}.report")
     return module.report(json.loads(path.read_text()), path.parent)
+
+
+def judge(name: str, path: Path) -> str:
+    """Judge rows that are already there by the verdicts of today, and draw them again.
+
+    The commit that made the rows stays; `judged` is the commit whose verdicts they have now.
+    """
+    result = json.loads(path.read_text())
+    result["verdicts"] = verdicts_of(name)(result)
+    result["judged"] = provenance()["commit"]
+    path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+    return draw(name, path)
+
+
+def verdicts_of(name: str) -> Callable[[dict[str, Any]], list[dict[str, str]]]:
+    """The function that makes an experiment's verdicts of its rows."""
+    folder = ROOT / name
+    place = "verdicts" if (folder / "verdicts.py").exists() else "run"
+    module = importlib.import_module(f"experiments.{name}.{place}")
+    if not hasattr(module, "verdicts"):
+        raise SystemExit(f"experiments: {name} states no verdicts")
+    return module.verdicts
 
 
 def _write(name: str, result: dict[str, Any], folder: Path) -> None:
