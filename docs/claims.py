@@ -6,17 +6,21 @@ The left half of the first table is the paper's; every number in the right half 
 under experiments/. What has not been run says so, with the command that runs it.
 """
 
-import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any
 
-__all__ = ["PAGE", "Claim", "claims_table", "page_of", "runs_table"]
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+from docs.committed import Claim, need, results, rows_of_verdicts
+from docs.headline import future_work, headline, unlearning_converges
+
+__all__ = ["PAGE", "claims", "claims_table", "page_of", "runs_table"]
 
 DOCS = Path(__file__).parent
-EXPERIMENTS = DOCS.parent / "experiments"
 PAGE = DOCS / "paper_reproduced.md"
 EXPERIMENTS_SHOWN = (
     "required_noise",
@@ -31,35 +35,23 @@ EXPERIMENTS_SHOWN = (
     "ulira_reviews",
     "flipped_labels",
     "sandwich",
+    "frontier",
+    "mass_unlearning",
 )
 
 
-class Claim(NamedTuple):
-    where: str
-    says: str
-    paper: str
-    ours: str
-    agree: str
-    why: str
-
-
-def results(name: str) -> dict[str, Any] | None:
-    """The committed results of an experiment, the largest scale there is."""
-    for scale in ("paper", "cpu"):
-        path = EXPERIMENTS / name / "results" / f"{scale}.json"
-        if path.exists():
-            return json.loads(path.read_text())
-    return None
-
-
 def claims() -> Iterator[Claim]:
+    """Every row of the first table, in the paper's order."""
+    yield from headline()
     yield from _noise()
     yield from _errata()
+    yield from unlearning_converges()
     yield from _discriminator()
     yield from _advantage()
     yield from _divergence()
     yield from _utility()
     yield from _audit()
+    yield from future_work()
 
 
 def claims_table() -> str:
@@ -90,44 +82,15 @@ def _awaited(name: str) -> str:
     return f"**not yet run**: `python -m experiments run {name} --scale paper`"
 
 
-def _verdicts(name: str, where: str, shown: dict[str, str]) -> Iterator[Claim]:
-    """Statements that an experiment judged, by the paper's words for them.
-
-    Args: shown: What an experiment's own statement ends with, and the paper's number for it.
-    """
-    found = _need(name)
-    for row in found["verdicts"]:
-        for ending, paper in shown.items():
-            if row["claim"].endswith(ending):
-                agree, _, why = row["verdict"].partition(": ")
-                if agree.startswith("not "):  # finished, run at this scale
-                    continue
-                yield Claim(where, row["claim"], paper, row["found"], _agree(agree), why or agree)
-
-
-def _agree(verdict: str) -> str:
-    if verdict.startswith("does not hold"):
-        return "**no**"
-    if verdict.startswith("cannot conclude"):
-        return "cannot conclude"
-    return "yes" if verdict == "holds" else "in part"
-
-
 def _span(values: list[int]) -> str:
     low, high = min(values), max(values)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _need(name: str) -> dict[str, Any]:
-    found = results(name)
-    assert found is not None, f"experiments/{name}/results has no JSON"
-    return found
-
-
 def _noise() -> Iterator[Claim]:
     rows = {
         r["public"]: r["sigma"]
-        for r in _need("required_noise")["noise"]
+        for r in need("required_noise")["noise"]
         if (r["fraction"], r["unlearn_steps"]) == (0.1, 0)
     }
     paper = ", ".join(f"{rows[n]['paper']:.3g}" for n in sorted(rows))
@@ -153,10 +116,10 @@ def _noise() -> Iterator[Claim]:
     )
     limits = [
         r["steps"]
-        for r in _need("unlearn_or_retrain")["limits"]
+        for r in need("unlearn_or_retrain")["limits"]
         if (r["fixed"], r["bound"]) == ("n_f/n", "shift")
     ]
-    totals = _need("unlearn_or_retrain")["settings"]["totals"]
+    totals = need("unlearn_or_retrain")["settings"]["totals"]
     yield Claim(
         "Corollary 3.1",
         "without public data, cost of a constant share does not depend on n",
@@ -176,7 +139,7 @@ def _noise() -> Iterator[Claim]:
 
 
 def _errata() -> Iterator[Claim]:
-    found = _need("errata")
+    found = need("errata")
     first, broken = found["theorem"][0], found["violations"]
     yield Claim(
         "Theorem 3.1",
@@ -200,7 +163,7 @@ def _errata() -> Iterator[Claim]:
 
 
 def _discriminator() -> Iterator[Claim]:
-    found = _need("known_answers")
+    found = need("known_answers")
     rows = {(r["dimension"], r["truth"]): r for r in found["discriminator"]}
     null, large = rows[9216, 0.0], rows[9216, 3.0]
     yield Claim(
@@ -226,7 +189,7 @@ def _hotelling(found: dict[str, Any], truth: float) -> float:
 
 
 def _advantage() -> Iterator[Claim]:
-    found = _need("unlearn_or_retrain")
+    found = need("unlearn_or_retrain")
     verdicts = [row["verdict"] for row in found["verdicts"]]
     holds = verdicts.count("holds")
     when = sum(verdict.startswith("holds only when") for verdict in verdicts)
@@ -245,7 +208,7 @@ def _advantage() -> Iterator[Claim]:
 
 
 def _divergence() -> Iterator[Claim]:
-    runs = _need("unlearn_or_retrain")["runs"]
+    runs = need("unlearn_or_retrain")["runs"]
     yield Claim(
         "Figure 3a",
         "its design: 10k, 15k, 20k public, 12k, 7k, 2k forgotten",
@@ -254,7 +217,7 @@ def _divergence() -> Iterator[Claim]:
         "-",
         "confounded: public data rises as the forget set shrinks ([E36](errata.md))",
     )
-    yield from _verdicts(
+    yield from rows_of_verdicts(
         "renyi_vs_public_data",
         "Figure 3a",
         {
@@ -265,7 +228,7 @@ def _divergence() -> Iterator[Claim]:
             "forgotten by class: more public data alone reduces D_2": "-",
         },
     )
-    checks = _need("initial_divergence")["checks"]
+    checks = need("initial_divergence")["checks"]
     shares = [r["discriminator"]["held_out"] / r["coupled"]["value"] for r in checks]
     trained = [r["discriminator"]["trained"] / r["coupled"]["value"] for r in checks]
     yield Claim(
@@ -277,7 +240,7 @@ def _divergence() -> Iterator[Claim]:
         "**no**",
         "held out it is below 0 where D_2 is small, and it follows the shape where it is large",
     )
-    yield from _verdicts(
+    yield from rows_of_verdicts(
         "initial_divergence",
         "Figure 3b, K = 1",
         {
@@ -292,6 +255,7 @@ TABLE_1 = {
     "Quickdraw / Clipart": ((10_000, 3.102, 2.976), (30_000, 3.102, 2.965), (40_000, 3.099, 2.989)),
     "Infograph / Real": ((10_000, 2.233, 2.495), (30_000, 2.238, 2.496), (40_000, 2.233, 2.504)),
 }
+SMALLER = "second reading: the gap of the pair that the paper calls aligned is smaller"
 TABLE_2 = ((82.59, 82.54), (81.42, 82.15), (80.40, 80.80))
 
 
@@ -307,11 +271,15 @@ def _utility() -> Iterator[Claim]:
             "-",
             "the unlearned model is better ([E37](errata.md))" if "-" in signed else "worse",
         )
-    yield from _verdicts(
+    yield from rows_of_verdicts(
         "alignment_utility",
         "Table 1",
         {
             "norm 10: the aligned pair loses less than the misaligned one": "-10.5 %, +4.2 %",
+            "norm 40: the aligned pair loses less than the misaligned one": "-10.5 %, +4.2 %",
+            "norm 10, second reading: the signs of its table": "+4.2 %, -10.5 %, signed",
+            "norm 40, second reading: the signs of its table": "+4.2 %, -10.5 %, signed",
+            **{f"norm {norm}, {SMALLER}": "4.2 %, 10.5 %" for norm in (10, 40)},
             "unlearned models are worse than retrained ones": "+4.2 %, -10.5 %",
             "the gap depends little on public volume": "a point at most",
         },
@@ -327,16 +295,27 @@ def _utility() -> Iterator[Claim]:
 
 
 def _audit() -> Iterator[Claim]:
-    yield from _verdicts(
+    yield from rows_of_verdicts(
         "ulira_reviews",
         "Figure 4",
         {
             "models learn (82.5 % in the paper)": "82.5 %",
+            "without public data: many models are told apart confidently": "a large proportion",
             "100 reviews forgotten, without public data: confidence falls with K": "violins",
             "with public data: lower confidence than without": "violins",
         },
     )
-    found = _need("ulira_digits")
+    yield from rows_of_verdicts(
+        "ulira_reviews",
+        "Figure 4, where models memorise",
+        {
+            "smaller sigma, 20 reviews forgotten, without public data: many models are told apart "
+            "confidently": "a large proportion",
+            "with public data: lower confidence than without": "violins",
+        },
+        scale="cpu",
+    )
+    found = need("ulira_digits")
     for forget in found["settings"]["forget"]:
         cells = {c["with_public"]: c for c in found["cells"] if c["forget"] == forget}
         (public,) = [p for p in found["public"] if p["forget"] == forget]
@@ -369,7 +348,7 @@ def _audit() -> Iterator[Claim]:
     }
     cells = {
         (cell["arm"], cell["public"]): cell
-        for cell in _need("flipped_labels")["cells"]
+        for cell in need("flipped_labels")["cells"]
         if cell["models"]
     }
     for (public, name), row in zip(names.items(), TABLE_2, strict=True):
@@ -385,7 +364,7 @@ def _audit() -> Iterator[Claim]:
             "-",
             "48 words of a review; no standard errors in the paper",
         )
-    yield from _verdicts(
+    yield from rows_of_verdicts(
         "flipped_labels",
         "text to Table 2",
         {

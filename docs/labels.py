@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from docs import claims
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+from docs.claims import claims
 
 __all__ = [
     "PAGE",
@@ -139,7 +141,7 @@ def compare(source: str) -> list[str]:
 def labels_table() -> str:
     """One line for each label: number, what it is, what became of it, rows above, errata."""
     lines = ["| in the paper | what | here | rows above | errata |", "|---|---|---|---:|---|"]
-    errata, rows = _errata(), [claim.where for claim in claims.claims()]
+    errata, rows = _errata(), [claim.where for claim in claims()]
     for label in labels():
         numbers = ", ".join(f"E{number}" for number in errata.get(label.name, []))
         link = f"[{numbers}](errata.md)" if numbers else ""
