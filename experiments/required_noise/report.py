@@ -82,6 +82,7 @@ def noise_table(result: dict[str, Any]) -> str:
             s = row["sigma"]
             lines.append(
                 f"| {row['public']:,} | {row['unlearn_steps']} | {s['paper']:.3g} "
-                f"| {s['log_sobolev']:.3g} | {s['iteration']:.3g} | **{s['shift']:.3g}** | {s['paper'] / s['shift']:.3g}x |"
+                f"| {s['log_sobolev']:.3g} | {s['iteration']:.3g} | **{s['shift']:.3g}** "
+                f"| {s['paper'] / s['shift']:.3g}x |"
             )
     return "\n".join(lines)
