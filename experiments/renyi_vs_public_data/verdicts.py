@@ -198,8 +198,9 @@ def _factor(result: Row, name: str) -> tuple[str, str, str]:
     series = [row for row in alone if row["public"] != rows[1]["public"]] or alone
     none, most = min(series, key=_public), max(series, key=_public)
     ends = (
-        f"{none['retained']:,} private rows retained: at K = {k} D_2 = {_mean(none)} with no public "
-        f"data, {_mean(most)} with {most['public'] / most['retained']:g} times the retained rows"
+        f"{none['retained']:,} private rows retained: at K = {k} D_2 = {_mean(none)} with no "
+        f"public data, {_mean(most)} with {most['public'] / most['retained']:g} times the retained "
+        "rows"
     )
     size = "" if "norm" in name else f", {ROWS}"
     claim = f"{rows[0]['pair']}{size}, {name}: more public data alone reduces D_2"
