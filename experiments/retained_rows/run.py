@@ -3,7 +3,8 @@
 Paper: [fig:renyi_estimation]. D_2 with as many public rows as retained private ones over D_2 with
 none, K = 1, random forget sets, rows of norm 10. The gap between a random forget set's mean
 gradient and the retained one's is sampling noise and falls like 1/n; the gap between domains does
-not. With V the variance of a row's gradient (summed over coordinates) and m its mean, both at the start,
+not. With V the variance of a row's gradient (summed over coordinates) and m its mean, both at the
+start,
 
     D_2 ~ (n_f/n)^2 (V/n_f + (n_r V + n_pub V_pub)/(n_r + n_pub)^2 + w^2 |m - m_pub|^2)
 
