@@ -97,8 +97,9 @@ def draw(result: Row) -> Figure:
             rows = [r for r in result["rows"] if (r["pair"], r["variant"]) == (pair, variant)]
             for row, alpha in zip(rows, (0.4, 0.7, 1.0), strict=False):
                 shares = [100 * one for one in relative(row)]
+                colour = COLOURS.get(row["alignment"], "0.4")  # a pair of one's own has none
                 axes.bar(
-                    place, fmean(shares), yerr=_error(shares), color=COLOURS[row["alignment"]],
+                    place, fmean(shares), yerr=_error(shares), color=colour,
                     alpha=alpha, width=0.85, capsize=2, error_kw={"lw": 1},
                 )  # fmt: skip
                 place += 1

@@ -52,7 +52,7 @@ def verdicts(result: Row) -> list[dict[str, str]]:
     found: list[tuple[str, str, str]] = []
     pairs = [pair for pair, _ in result["settings"]["pairs"]]
     for variant in result["settings"]["variants"]:
-        for first, second in zip(pairs[::2], pairs[1::2], strict=True):
+        for first, second in zip(pairs[::2], pairs[1::2], strict=False):
             found.append(_aligned(result, variant, first, second))
         found += _second_reading(result, variant)
     for pair in pairs:
