@@ -170,6 +170,14 @@ def future_work() -> Iterator[Claim]:
         "Section 6, 3",
         {"a public reference helps": "proposed"},
     )
+    yield from rows_of_verdicts(
+        "output_divergence",
+        "Section 6, 6",
+        {
+            "a bound on weights covers outputs": "proposed",
+            "outputs suffice for an evaluation": "proposed",
+        },
+    )
     yield Claim(
         "Section 6, 4 and Section 6, 5",
         "intractable log-Sobolev constants; weaker divergences",

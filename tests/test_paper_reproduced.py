@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -125,3 +126,18 @@ def test_the_headline_s_verdicts_follow_from_the_frontier():
     assert cells
     assert max(row["accuracy"] for row in cells) < public
     assert all(row["accuracy"] < 70 for row in cells if row["deletion"] == 0.5)
+
+
+def test_the_run_as_published_is_told_as_it_was():
+    found = claims.need("known_answers", "published")
+    told = f"reads {fmean(found['trained']):.2f} on its training samples and "
+    assert told + f"{fmean(found['fresh']):.2f} on fresh" in PAGE
+    assert f"{found['steps']:,} steps, {found['epochs']:,.0f} epochs" in PAGE
+    assert f"all that {found['seconds']:.0f} s" in PAGE
+
+
+def test_the_page_names_what_was_cut_of_the_lstms():
+    section = PAGE.split("## Reviews")[1].split("## The discriminator")[0]
+    for cut in ("vocabulary", "width", "words read", "batch", "step size", "public reviews"):
+        assert cut in section, cut
+    assert "our reading" in section

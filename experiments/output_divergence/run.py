@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from experiments.head_closeness import figures
@@ -31,6 +32,7 @@ from expunge.sampling import Problem, sample_ensemble
 __all__ = ["outputs", "run", "verdicts"]
 
 FORGET_SETS = {"random": BASE, "by class": replace(BASE, forget_set="by class")}
+ALIKE = 1e-4  # of the largest singular value: what counts as none
 FAR = 5.0  # standard errors: one in millions by chance
 Row = dict[str, Any]
 
@@ -86,8 +88,14 @@ def asked_rows(settings: Settings, heads: Problem, point: Point) -> dict[str, Te
 
 
 def outputs(weights: Tensor, asked: Tensor) -> Tensor:
-    """(models, queries * (classes - 1)): scores on the rows, less the last class's."""
-    scores = asked @ weights.transpose(1, 2)  # (models, queries, classes)
+    """(models, rank * (classes - 1)): scores on the rows, less the last class's.
+
+    In coordinates of the span of the rows, of which scores are a one-to-one function: rows that
+    depend on each other tell nothing twice.
+    """
+    _, sizes, directions = torch.linalg.svd(asked, full_matrices=False)
+    basis = directions[sizes > ALIKE * sizes[0]]
+    scores = basis @ weights.transpose(1, 2)  # (models, rank, classes)
     return (scores[..., :-1] - scores[..., -1:]).flatten(1)
 
 

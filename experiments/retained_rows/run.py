@@ -134,7 +134,7 @@ def _sized(result: Row, pair: str) -> tuple[str, str, str]:
     rises = [retained for retained, seen, _ in lines if seen.low > 1]
     verdict = "cannot conclude at any size"
     if len(falls) == len(lines):
-        verdict = f"holds only when rows are few: at every size there is, up to {max(falls):,}"
+        verdict = f"holds only when rows are few: at every size run, up to {max(falls):,}"
     elif falls:
         verdict = f"holds only when rows are few: up to {max(falls):,}"
         verdict += f"; D_2 rises from {min(rises):,} on" if rises else "; undecided beyond"

@@ -15,15 +15,22 @@ def smoke():
     return json.loads(json.dumps(run(SCALES["smoke"]), allow_nan=False))
 
 
-def test_outputs_are_scores_up_to_a_constant():
+def test_outputs_are_scores_up_to_a_constant_and_to_a_change_of_coordinates():
     generator = torch.Generator().manual_seed(0)
-    weights, asked = (torch.randn(shape, generator=generator) for shape in ((5, 3, 4), (2, 4)))
-    moved = weights + torch.randn(5, 1, 4, generator=generator)  # the same for every class
-    assert outputs(weights, asked).shape == (5, 4)
+    weights, asked = (torch.randn(shape, generator=generator) for shape in ((500, 3, 4), (2, 4)))
+    moved = weights + torch.randn(500, 1, 4, generator=generator)  # the same for every class
+    assert outputs(weights, asked).shape == (500, 4)
     torch.testing.assert_close(outputs(weights, asked), outputs(moved, asked), atol=1e-5, rtol=0)
-    first = outputs(weights, asked)[0, :2]
-    scores = weights[0] @ asked[0]
-    torch.testing.assert_close(first, scores[:2] - scores[2])
+    scores = asked @ weights.transpose(1, 2)
+    plain = (scores[..., :-1] - scores[..., -1:]).flatten(1)
+    again = torch.linalg.lstsq(outputs(weights, asked), plain).solution
+    torch.testing.assert_close(outputs(weights, asked) @ again, plain, atol=1e-4, rtol=0)
+
+
+def test_rows_that_depend_on_each_other_tell_nothing_twice():
+    generator = torch.Generator().manual_seed(0)
+    weights, row = (torch.randn(shape, generator=generator) for shape in ((5, 3, 4), (1, 4)))
+    assert outputs(weights, torch.cat([row, 2 * row])).shape == (5, 2)
 
 
 def test_more_queries_show_more_and_never_more_than_the_weights(smoke):

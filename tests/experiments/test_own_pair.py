@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from experiments.__main__ import app, parse_volumes
 from experiments.datasets.embeddings import EMBEDDER, named_embedder
 from experiments.datasets.files import BadData
-from experiments.datasets.own import VARIABLE
+from experiments.datasets.own import VARIABLE, declare_pair
 from experiments.head_problems import rows_of
 from experiments.ulira_digits.run import sides
 from experiments.ulira_digits.settings import SCALES, for_pair
@@ -56,6 +56,7 @@ def invoke(own, name, *arguments):
     return CliRunner().invoke(app, ["run", name, "--scale", "smoke", *data, *arguments])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["renyi_vs_public_data", "alignment_utility", "ulira_digits"])
 def test_an_experiment_runs_on_a_pair_of_your_own(own, name):
     done = invoke(own, name, "--retained", "40", "--public", "0,1,2")
@@ -90,7 +91,7 @@ def test_options_of_a_pair_without_a_pair_are_refused():
 
 
 def test_rows_and_labels_stay_together_when_they_are_drawn(own):
-    invoke(own, "ulira_digits", "--retained", "40", "--public", "1")
+    declare_pair("mine/theirs", own / "rows.npz")
     settings = for_pair(SCALES["smoke"], "mine/theirs", retained=40, public=(1.0,))
     public, private, _ = rows_of("mine/theirs")
     known = {
@@ -103,6 +104,7 @@ def test_rows_and_labels_stay_together_when_they_are_drawn(own):
             assert known[tuple(np.round(row, 5))] == int(target)
 
 
+@pytest.mark.slow
 def test_images_in_domainnet_s_layout_run_by_one_command(tmp_path, monkeypatch, own):
     """End to end on made images with a stand-in for the backbone."""
     monkeypatch.setenv("EXPUNGE_DATA", str(made.domainnet(tmp_path, each=18)))
