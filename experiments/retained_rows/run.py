@@ -22,7 +22,7 @@ import torch
 
 from experiments.head_closeness import predictions
 from experiments.head_problems import BASE, Rows, rows_of, series
-from experiments.parts import Parts
+from experiments.parts import Parts, begins_no_part
 from experiments.retained_rows.settings import Settings
 from experiments.split_intervals import ratio
 from experiments.tables import select
@@ -50,6 +50,7 @@ def run(settings: Settings) -> Row:
         UNFINISHED if settings.splits > FEW else None,
         json.dumps(asdict(settings)),
         Path(__file__).parent,
+        begins_no_part(),
     )
     rows: list[Row] = []
     for pair, sizes in settings.pairs:
@@ -62,6 +63,7 @@ def run(settings: Settings) -> Row:
         "settings": asdict(settings),
         "device": parts.device,
         "seconds": parts.seconds,
+        "missing": parts.missing,
         "norm": BASE.norm,
         "moments": {pair: asdict(moments(pair)) for pair, _ in settings.pairs},
         "available": {
@@ -125,6 +127,9 @@ def verdicts(result: Row) -> list[dict[str, str]]:
     statements = []
     for pair, _ in result["settings"]["pairs"]:
         statements += [_sized(result, pair), _formula(result, pair), _extrapolated(result, pair)]
+    if missing := result.get("missing"):
+        told = f"not there yet: {', '.join(missing)}"
+        statements.append(("Larger sizes", told, "not finished: run the same command again"))
     return [dict(zip(("claim", "found", "verdict"), one, strict=True)) for one in statements]
 
 
