@@ -1,12 +1,18 @@
 """List, run and report experiments."""
 
 import ast
+import math
+import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from experiments.running import ROOT, Scale, draw, execute, names
+from experiments.datasets import BadData, DataMissing, load_pair
+from experiments.datasets.embeddings import EMBEDDER
+from experiments.datasets.own import declare_pair
+from experiments.running import ROOT, Scale, Yours, draw, execute, judge, names
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -24,11 +30,56 @@ def run(
     name: Annotated[str | None, typer.Argument(help="One experiment.")] = None,
     scale: Annotated[Scale, typer.Option(help="smoke: seconds; cpu: minutes; paper: all.")] = "cpu",
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    pair: Annotated[
+        str | None, typer.Option(help="PUBLIC/PRIVATE: a pair of your own, or one known by name.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Its .npz file: public_x, public_y, private_x, private_y.")
+    ] = None,
+    retained: Annotated[int, typer.Option(min=8, help="Private rows retained.")] = 300,
+    public: Annotated[
+        str | None, typer.Option(help="Public rows for each retained one, such as 0,1,4.")
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help="module:object for images, in place of timm's DINO.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Folder for results of --pair.")] = Path("results"),
 ) -> None:
     """Run an experiment and write its results; a smoke run leaves nothing behind."""
+    yours = None
+    if pair is not None:
+        try:
+            if data is not None:
+                declare_pair(pair, data)
+            if embedder is not None:
+                os.environ[EMBEDDER] = embedder
+            load_pair(pair)
+        except (BadData, DataMissing) as error:
+            sys.exit(f"experiments: {error}")
+        yours = Yours(pair, retained, output, parse_volumes(public))
+    elif data or public or embedder:
+        sys.exit("experiments: --data, --public and --embedder belong to --pair PUBLIC/PRIVATE")
     for experiment in names() if everything else [check_name(name)]:
         print(f"{experiment} ({scale})", file=sys.stderr)
-        execute(experiment, scale)
+        try:
+            execute(experiment, scale, yours)
+        except (BadData, ValueError) as error:
+            if yours is None:
+                raise
+            sys.exit(f"experiments: {error}")
+
+
+def parse_volumes(text: str | None) -> tuple[float, ...] | None:
+    """The multiples of the retained rows that --public lists."""
+    if text is None:
+        return None
+    try:
+        volumes = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        volumes = ()
+    if not volumes or not all(0 <= volume < math.inf for volume in volumes) or not any(volumes):
+        sys.exit(f"experiments: --public {text}: say multiples of the retained rows, such as 0,1,4")
+    return volumes
 
 
 @app.command()
@@ -37,10 +88,24 @@ def report(
     scale: Annotated[Scale, typer.Option()] = "paper",
 ) -> None:
     """Draw figures and print tables from results that are already there."""
+    print(draw(name, results_of(name, scale)))
+
+
+@app.command("judge")
+def judge_again(
+    name: Annotated[str, typer.Argument(help="One experiment.")],
+    scale: Annotated[Scale, typer.Option()] = "paper",
+) -> None:
+    """State the verdicts of today on rows that are already there, and report them."""
+    print(judge(name, results_of(name, scale)))
+
+
+def results_of(name: str, scale: Scale) -> Path:
+    """The file of an experiment's results; exit with the command that makes it otherwise."""
     path = ROOT / check_name(name) / "results" / f"{scale}.json"
     if not path.exists():
         sys.exit(f"{path}: no results; python -m experiments run {name} --scale {scale}")
-    print(draw(name, path))
+    return path
 
 
 def check_name(name: str | None) -> str:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +20,39 @@ import torch
 
 from experiments.parts import machine
 
-__all__ = ["ROOT", "Scale", "commit", "draw", "execute", "names", "provenance"]
+__all__ = ["ROOT", "Scale", "Yours", "commit", "draw", "execute", "judge", "names", "provenance"]
 
 ROOT = Path(__file__).parent
 Scale = Literal["smoke", "cpu", "paper"]
+
+
+@dataclass(frozen=True)
+class Yours:
+    """A pair of your own in place of an experiment's, and where its results go.
+
+    Args:
+        pair: PUBLIC/PRIVATE, declared or known by name.
+        retained: How many private rows are retained.
+        public: Public rows as multiples of the retained ones; the experiment's own if None.
+    """
+
+    pair: str
+    retained: int
+    output: Path
+    public: tuple[float, ...] | None = None
+
+
+def settings_for(name: str, settings: Any, yours: Yours) -> Any:
+    """The settings with a pair of your own; exit with the names of those that take one."""
+    taking = [
+        other
+        for other in names()
+        if hasattr(importlib.import_module(f"experiments.{other}.settings"), "for_pair")
+    ]
+    if name not in taking:
+        raise SystemExit(f"experiments: {name} takes no pair; those that do: {', '.join(taking)}")
+    module = importlib.import_module(f"experiments.{name}.settings")
+    return module.for_pair(settings, yours.pair, retained=yours.retained, public=yours.public)
 
 
 def names() -> list[str]:
@@ -29,10 +60,12 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in ROOT.glob("*/run.py"))
 
 
-def execute(name: str, scale: Scale) -> None:
+def execute(name: str, scale: Scale, yours: Yours | None = None) -> None:
     """Run an experiment and write its results; a smoke run leaves nothing behind."""
     module = importlib.import_module(f"experiments.{name}.run")
     settings = importlib.import_module(f"experiments.{name}.settings").SCALES[scale]
+    if yours is not None:
+        settings = settings_for(name, settings, yours)
     header, start = {"experiment": name, "scale": scale, **provenance()}, time.perf_counter()
     outcome = module.run(settings)
     on_gpu = torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0
@@ -41,7 +74,9 @@ def execute(name: str, scale: Scale) -> None:
         "seconds": round(time.perf_counter() - start, 1),
     }
     result = {**header, **took, **outcome}
-    if scale == "smoke":
+    if yours is not None:
+        _write(name, result, yours.output)
+    elif scale == "smoke":
         with tempfile.TemporaryDirectory() as folder:
             _write(name, result, Path(folder))
     else:
@@ -52,6 +87,28 @@ def draw(name: str, path: Path) -> str:
     """Draw the figures beside a file of results, and return its tables."""
     module = importlib.import_module(f"experiments.{name}.report")
     return module.report(json.loads(path.read_text()), path.parent)
+
+
+def judge(name: str, path: Path) -> str:
+    """Judge rows that are already there by the verdicts of today, and draw them again.
+
+    The commit that made the rows stays; `judged` is the commit whose verdicts they have now.
+    """
+    result = json.loads(path.read_text())
+    result["verdicts"] = verdicts_of(name)(result)
+    result["judged"] = provenance()["commit"]
+    path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+    return draw(name, path)
+
+
+def verdicts_of(name: str) -> Callable[[dict[str, Any]], list[dict[str, str]]]:
+    """The function that makes an experiment's verdicts of its rows."""
+    folder = ROOT / name
+    place = "verdicts" if (folder / "verdicts.py").exists() else "run"
+    module = importlib.import_module(f"experiments.{name}.{place}")
+    if not hasattr(module, "verdicts"):
+        raise SystemExit(f"experiments: {name} states no verdicts")
+    return module.verdicts
 
 
 def _write(name: str, result: dict[str, Any], folder: Path) -> None:

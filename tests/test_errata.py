@@ -32,7 +32,7 @@ from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta, RenyiWithin
 from tests import gaussians
 
-PAPER_SECTION_4, WITH_INIT, _, ONE_STEP = Settings().cases
+PAPER_SECTION_5, WITH_INIT, _, ONE_STEP = Settings().cases
 FIGURE_2 = {"strong_convexity": 0.0119, "step_size": 1 / 0.2619}
 
 
@@ -41,7 +41,7 @@ def gaussian_renyi(order: float, mean: float, v1: float, v2: float) -> float:
 
 
 def test_e1_the_printed_prefactor_understates_the_divergence_774_times():
-    found = judge(PAPER_SECTION_4)
+    found = judge(PAPER_SECTION_5)
     assert found["exact"] == pytest.approx(32.65, rel=1e-3)
     assert found["exact"] / found["printed"] == pytest.approx(774, abs=1)
     assert found["shift"] == pytest.approx(found["exact"], rel=1e-9)

@@ -2,11 +2,15 @@
 
 import re
 from pathlib import Path
+from statistics import fmean
 
-from docs import claims, pipeline
+import pytest
+
+from docs import claims, labels, pipeline
 
 ROOT = Path(__file__).parents[1]
 PAGE = claims.PAGE.read_text()
+WHERE = [claim.where for claim in claims.claims()]
 
 
 def test_the_page_shows_what_the_committed_results_say():
@@ -50,3 +54,90 @@ def test_the_pipeline_is_drawn_by_its_script():
     assert sum(text.startswith("$D_\\alpha") for text in texts) == 2
     assert texts.count("forget") == 1
     assert texts.count("public") == 2
+
+
+def test_every_label_is_on_the_page_with_its_number():
+    """Otherwise: python docs/labels.py."""
+    assert labels.page_of(PAGE) == PAGE
+    listed = labels.labels()
+    assert len({label.name for label in listed}) == len(listed)
+    assert sum(not label.name.startswith(labels.MADE_UP) for label in listed) == 56
+
+
+@pytest.mark.parametrize("label", labels.labels(), ids=lambda label: label.name)
+def test_what_makes_a_claim_has_a_row_and_every_label_an_answer(label):
+    assert label.here
+    theorem = re.match(r"(Theorem|Corollary) \d", label.printed)
+    picture = re.match(r"(Figure [234]|Table [12])", label.printed)
+    if (theorem or picture) and label.printed != "Figure 3":
+        assert labels.rows_about(label, WHERE), f"{label.printed} has no row"
+
+
+def test_labels_are_numbered_as_latex_numbers_them():
+    source = r"""
+    \section{One} \begin{theorem}\label{a} \end{theorem} % \label{comment}
+    \section{Two} \label{two} \subsection*{not counted} \subsection{Part} \label{part}
+    \begin{lemma}\label{b} \end{lemma} \begin{restatable}[Name]{theorem}{again}\label{c}
+    \begin{figure}\label{f} \end{figure}
+    \begin{figure*} \begin{subfigure}\label{g} \end{subfigure} \begin{subfigure}\label{h}
+    \end{subfigure} \caption{both} \label{i} \end{figure*}
+    \appendix \section{Proofs} \begin{lemma} \end{lemma} \begin{lemma}\label{d} \end{lemma}
+    \begin{align} \label{e} \end{align} \begin{table}\label{t} \end{table}
+    """
+    assert labels.numbered(source) == {
+        "a": "Theorem 1.1",
+        "two": "Section 2",
+        "part": "Section 2.1",
+        "b": "Lemma 2.1",
+        "c": "Theorem 2.1",
+        "f": "Figure 1",
+        "g": "Figure 2a",
+        "h": "Figure 2b",
+        "i": "Figure 2",
+        "d": "Lemma A.2",
+        "e": "Equation",
+        "t": "Table 1",
+    }
+
+
+def test_a_label_that_the_list_lacks_has_or_numbers_otherwise_is_named():
+    source = r"\section{One} \begin{theorem}\label{theorem:learning_retraining} \label{new}"
+    faults = labels.compare(source)
+    assert "new: not in the list" in faults
+    assert "lemma:dpi: not in the source" in faults
+    said = "theorem:learning_retraining: Theorem 3.1 in the list, Theorem 1.1 in the source"
+    assert said in faults
+    assert not any(fault.startswith(labels.MADE_UP) for fault in faults)
+
+
+def test_the_headline_s_verdicts_follow_from_the_frontier():
+    """The public-only model is above every certified model for observer `all` from 1 % on."""
+    frontier = claims.results("frontier")
+    (public,) = [
+        row["accuracy"]
+        for row in frontier["baselines"]
+        if (row["task"], row["share"]) == ("3 against 8", 0.9)
+    ]
+    cells = [
+        row
+        for row in frontier["cells"]
+        if (row["task"], row["observer"], row["strategy"]) == ("3 against 8", "all", "langevin")
+    ]
+    assert cells
+    assert max(row["accuracy"] for row in cells) < public
+    assert all(row["accuracy"] < 70 for row in cells if row["deletion"] == 0.5)
+
+
+def test_the_run_as_published_is_told_as_it_was():
+    found = claims.need("known_answers", "published")
+    told = f"reads {fmean(found['trained']):.2f} on its training samples and "
+    assert told + f"{fmean(found['fresh']):.2f} on fresh" in PAGE
+    assert f"{found['steps']:,} steps, {found['epochs']:,.0f} epochs" in PAGE
+    assert f"all that {found['seconds']:.0f} s" in PAGE
+
+
+def test_the_page_names_what_was_cut_of_the_lstms():
+    section = PAGE.split("## Reviews")[1].split("## The discriminator")[0]
+    for cut in ("vocabulary", "width", "words read", "batch", "step size", "public reviews"):
+        assert cut in section, cut
+    assert "our reading" in section

@@ -1,10 +1,10 @@
 """Pairs whose alignment was measured, public volumes, and what each scale runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from experiments.head_problems import PAPER_CHAIN, Chain, Variant
 
-__all__ = ["SCALES", "Settings"]
+__all__ = ["SCALES", "Settings", "for_pair"]
 
 VARIANTS = {
     "norm 10": Variant(),
@@ -57,3 +57,17 @@ SCALES = {
     "cpu": Settings(splits=8, private=400, models=4, ratio_rows=700),
     "paper": Settings(splits=20, private=2000, models=16, ratio_rows=4000),
 }
+
+
+def for_pair(
+    settings: Settings, pair: str, *, retained: int, public: tuple[float, ...] | None
+) -> Settings:
+    """The same on a pair of your own; half of the private rows are retained.
+
+    Args:
+        public: Public rows as multiples of the retained ones.
+    """
+    volumes = settings.volumes
+    if public:
+        volumes = tuple(volume / 2 for volume in public if volume > 0)
+    return replace(settings, pairs=((pair, "yours"),), private=2 * retained, volumes=volumes)

@@ -6,9 +6,11 @@ under a name that the embedder and the paths decide, so an interrupted run goes 
 """
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -19,8 +21,9 @@ from experiments.datasets.files import BadData, DataMissing
 from experiments.datasets.records import DataSet
 from expunge.core.whole_file import write_whole
 
-__all__ = ["DINO", "Embedder", "Timm", "embedded_images"]
+__all__ = ["DINO", "EMBEDDER", "Embedder", "Timm", "embedded_images", "named_embedder"]
 
+EMBEDDER = "EXPUNGE_EMBEDDER"  # the environment's name for an embedder, module:object
 DINO = "vit_small_patch16_224_dino"
 BLOCK = 2048  # images of a file
 BATCH = 64  # images at a time
@@ -69,6 +72,22 @@ class Timm:
             with Image.open(path) as image:
                 images.append(transform(image.convert("RGB")))
         return model(torch.stack(images).to(self.device)).float().cpu().numpy()
+
+
+def named_embedder() -> Embedder | None:
+    """The embedder that the environment names as module:object, or None.
+
+    Raises:
+        BadData: there is no such module or object.
+    """
+    named = os.environ.get(EMBEDDER)
+    if not named:
+        return None
+    module, _, name = named.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BadData(f"{EMBEDDER}={named}: no such embedder; say module:object") from error
 
 
 def embedded_images(

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from experiments.datasets.digits import mnist16, shifted_digits, usps
 from experiments.datasets.domainnet import domainnet
-from experiments.datasets.embeddings import Embedder, embedded_images
+from experiments.datasets.embeddings import Embedder, embedded_images, named_embedder
 from experiments.datasets.files import BadData, data_folder
 from experiments.datasets.minilm import amazon_minilm, imdb_minilm
+from experiments.datasets.own import declared_pair
 from experiments.datasets.pacs import pacs
 from experiments.datasets.records import Alignment, Pair
 from experiments.datasets.reviews import amazon, imdb
@@ -42,6 +43,8 @@ def load_pair(name: str, folder: Path | None = None) -> Pair:
         DataMissing: a file that is not there, with the layout expected.
         BadData: a name that is not in `PAIRS`, or a file that is not what its name says.
     """
+    if (own := declared_pair(name)) is not None:
+        return own
     if name not in PAIRS:
         raise BadData(f"no pair {name!r}; there are {', '.join(PAIRS)}")
     return PAIRS[name](folder)
@@ -50,8 +53,14 @@ def load_pair(name: str, folder: Path | None = None) -> Pair:
 def domainnet_pair(
     public: str, private: str, folder: Path | None = None, embed: Embedder | None = None
 ) -> Pair:
-    """The paper's own pairs, embedded; what was computed is kept beside the images."""
+    """The paper's own pairs, embedded; what was computed is kept beside the images.
+
+    Args:
+        embed: What the environment names (EXPUNGE_EMBEDDER=module:object) if None, timm's DINO if
+            it names nothing.
+    """
     place = data_folder(folder, "DomainNet")
+    embed = embed or named_embedder()
     first, second = (
         embedded_images(domainnet(one, place), place / "embeddings", embed)
         for one in (public, private)

@@ -21,7 +21,7 @@ class Case:
 @dataclass(frozen=True)
 class Settings:
     cases: tuple[Case, ...] = (
-        Case("the paper's section 4.1, linear loss", 1e-3, 0.01, 20, 2 / 7),
+        Case("the paper's section 5.1, linear loss", 1e-3, 0.01, 20, 2 / 7),
         Case("the same, initial variance 1e-6", 1e-3, 0.01, 20, 2 / 7, initial_variance=1e-6),
         Case("eta = 0.1, T = 50", 0.1, 0.3, 50, 0.1),
         Case("one step on the data", 0.1, 0.1, 1, 0.1),

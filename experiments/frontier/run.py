@@ -21,23 +21,23 @@ import torch
 
 from experiments.datasets import load
 from experiments.datasets.mnist import BadData, DataMissing
-from experiments.frontier.descent import (
-    Cell,
-    Descent,
-    accuracies,
-    langevin_cell,
-    noise_first_cell,
-)
-from experiments.frontier.exact import exact_cells, plans
-from experiments.frontier.problem import (
+from experiments.deletion_tasks import (
     Division,
     Problem,
     division,
     public_minimiser,
     summary,
 )
+from experiments.exact_requests import exact_cells, plans
 from experiments.frontier.settings import PUBLISHED, Settings, Task
 from experiments.parts import Parts
+from experiments.stacked_descent import (
+    Cell,
+    Descent,
+    accuracies,
+    langevin_cell,
+    noise_first_cell,
+)
 from expunge.accounting.target import Observer
 from expunge.core.rows import bounded_rows
 

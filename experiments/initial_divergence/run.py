@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from experiments.confirmations import judge_checks
 from experiments.head_closeness import check, predictions
 from experiments.head_problems import paper_points, rows_of, series
 from experiments.initial_divergence.settings import VARIANTS, Settings
@@ -69,9 +70,11 @@ def verdicts(result: Row) -> list[dict[str, str]]:
     for pair, _ in result["settings"]["pairs"]:
         for name in VARIANTS:
             rows = select(result["rows"], pair=pair, variant=name)
-            told = f"{pair}, {'forgotten at random' if name == 'base' else name}"
+            kind = "forgotten at random" if name == "base" else name
+            told = f"{pair}, rows of norm {VARIANTS[name].norm:g}, {kind}"
             found += [_designed(rows, told), _alone(rows, told), _rate(rows, told)]
-            found.append(_start(rows, told))
+            found += [_start(rows, told), _close(rows, told)]
+    found += judge_checks(result["checks"])
     return [dict(zip(("claim", "found", "verdict"), one, strict=True)) for one in found]
 
 
@@ -96,15 +99,16 @@ def _alone(rows: list[Row], name: str) -> tuple[str, str, str]:
     ]
     told = "; ".join(f"{volume:.2g}: {one}" for volume, one in found)
     claim = f"{name}: at K = 1 more public data alone reduces D_2"
+    size = f"{alone[0]['retained']:,} private rows retained"
     splits = len(alone[0]["values"])
     verdicts = {_falls(one, splits) for _, one in found}
     if len(verdicts) == 1:
-        return claim, f"over none, by n_public/n_retained: {told}", verdicts.pop()
+        return claim, f"{size}, over none, by n_public/n_retained: {told}", verdicts.pop()
     falls = [volume for volume, one in found if one.high < 1]
     verdict = _falls(found[-1][1], splits)
     if falls:
         verdict = f"holds only when there is much of it: from {min(falls):g} times on"
-    return claim, f"over none, by n_public/n_retained: {told}", verdict
+    return claim, f"{size}, over none, by n_public/n_retained: {told}", verdict
 
 
 def _rate(rows: list[Row], name: str) -> tuple[str, str, str]:
@@ -149,6 +153,17 @@ def _start(rows: list[Row], name: str) -> tuple[str, str, str]:
         f"holds: {share:.0%} of the effect (in logs) is there at K = {steps[0]}"
         if 0.8 < share < 1.25
         else f"does not hold: {share:.0%} of the effect (in logs) is there at K = {steps[0]}",
+    )
+
+
+def _close(rows: list[Row], name: str) -> tuple[str, str, str]:
+    """The certificate beside what it bounds, on every split of every point."""
+    over = [row["certified"] / value for row in rows for value in row["values"]]
+    return (
+        f"{name}: how close the certificate is",
+        f"certified D_2 is {min(over):,.0f} to {max(over):,.0f} times the predicted one over "
+        f"{len(rows)} points and {len(rows[0]['values'])} splits",
+        "holds, far above the truth: it covers the worst records of its class",
     )
 
 

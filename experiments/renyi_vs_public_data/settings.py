@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from experiments.head_problems import BASE, PAPER_CHAIN, Chain, Variant
 from expunge.divergence.discriminator import Discriminator
 
-__all__ = ["SCALES", "Settings"]
+__all__ = ["SCALES", "Settings", "for_pair"]
 
 FACTORS = {
     "forgotten by class": replace(BASE, forget_set="by class"),
@@ -89,3 +89,22 @@ SCALES = {
         discriminator=Discriminator(),
     ),
 }
+
+
+def for_pair(
+    settings: Settings, pair: str, *, retained: int, public: tuple[float, ...] | None
+) -> Settings:
+    """The same on a pair of your own.
+
+    Args:
+        public: Public rows as multiples of the retained ones, 0 among them.
+    """
+    volumes = tuple(sorted({0.0, *(public or settings.volumes)}))
+    return replace(
+        settings,
+        pairs=((pair, retained),),
+        checked=(pair,),
+        volumes=volumes,
+        ends=(volumes[0], volumes[-1]),
+        discriminator=None,
+    )

@@ -14,6 +14,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from experiments.confirmations import judge_checks
+from experiments.head_problems import BASE
 from experiments.split_intervals import (
     SplitInterval,
     geometric,
@@ -28,6 +30,7 @@ __all__ = ["by_k", "parted", "verdicts"]
 Row = dict[str, Any]
 Values = list[float]
 NEGLIGIBLE = 0.02  # of a fall, in logs
+ROWS = f"rows of norm {BASE.norm:g}"
 MEANINGFUL = 10.0  # a bound on D_2 above it says nothing that one would act on
 
 
@@ -38,8 +41,7 @@ def verdicts(result: Row) -> list[dict[str, str]]:
         found.append(_with_k(result, pair))
     seen = {row["variant"] for row in result["rows"]}
     found += [_factor(result, name) for name in result["settings"]["factors"] if name in seen]
-    found.append(_bound(result))
-    found += _discriminator(result)
+    found += [_bound(result), *judge_checks(result["checks"]), *_discriminator(result)]
     if missing := result.get("missing"):
         told = f"not there yet: {missing[0]} and {len(missing) - 1} other parts"
         found.append(("Everything above", told, "not finished: run the same command again"))
@@ -99,7 +101,11 @@ def _designed(result: Row, pair: str) -> tuple[str, str, str]:
     worst = max(found.values(), key=lambda one: one.high)
     told = "; ".join(f"K = {k}: {one}" for k, one in found.items())
     verdict = "holds, in this design" if worst.high < 1 else _undecided(result, worst)
-    return (f"{pair}: D_2 falls along the paper's points", f"last over first, {told}", verdict)
+    return (
+        f"{pair}, {ROWS}: D_2 falls along the paper's points",
+        f"last over first, {told}",
+        verdict,
+    )
 
 
 def _shares(result: Row, pair: str) -> tuple[str, str, str]:
@@ -118,7 +124,7 @@ def _shares(result: Row, pair: str) -> tuple[str, str, str]:
             "does not hold: the fall is the smaller forget set's, public data works against it"
         )
     return (
-        f"{pair}: ... because of public data",
+        f"{pair}, {ROWS}: ... because of public data",
         f"K = {k}: a factor of {found['public']} from public records, {found['forget']} from "
         "forgetting fewer",
         verdict,
@@ -148,8 +154,9 @@ def _alone(result: Row, pair: str) -> tuple[str, str, str]:
     else:
         verdict = _undecided(result, found[-1][1])
     return (
-        f"{pair}: more public data alone (n_forget fixed) reduces D_2",
-        f"K = {k}, over none, by n_public/n_retained: {told}",
+        f"{pair}, {ROWS}: more public data alone (n_forget fixed) reduces D_2",
+        f"{start['retained']:,} private rows retained, {start['forget']:,} forgotten, K = {k}, "
+        f"over none, by n_public/n_retained: {told}",
         verdict,
     )
 
@@ -175,7 +182,7 @@ def _with_k(result: Row, pair: str) -> tuple[str, str, str]:
     share = f"{min(noise):.0%} to {max(noise):.0%}"
     verdict = f"holds, but noise alone does {share} of it (in logs)"
     return (
-        f"{pair}: D_2 falls with unlearning iterations",
+        f"{pair}, {ROWS}: D_2 falls with unlearning iterations",
         f"K = {steps[-1]} over K = {steps[0]}, {len(found)} points: {ends['in all']}; contraction "
         f"of the means {ends['means']}, dilution by noise {ends['noise']} (without curvature "
         f"{(t + steps[0]) / (t + steps[-1]):.3g})",
@@ -191,10 +198,12 @@ def _factor(result: Row, name: str) -> tuple[str, str, str]:
     series = [row for row in alone if row["public"] != rows[1]["public"]] or alone
     none, most = min(series, key=_public), max(series, key=_public)
     ends = (
-        f"at K = {k} D_2 = {_mean(none)} with no public data, {_mean(most)} with "
-        f"{most['public'] / most['retained']:g} times the retained rows"
+        f"{none['retained']:,} private rows retained: at K = {k} D_2 = {_mean(none)} with no "
+        f"public data, {_mean(most)} with {most['public'] / most['retained']:g} times the retained "
+        "rows"
     )
-    claim = f"{rows[0]['pair']}, {name}: more public data alone reduces D_2"
+    size = "" if "norm" in name else f", {ROWS}"
+    claim = f"{rows[0]['pair']}{size}, {name}: more public data alone reduces D_2"
     if "errors" not in none:
         found = ratio(most["values"], none["values"])
         verdict = "holds" if found.high < 1 else _undecided(result, found)

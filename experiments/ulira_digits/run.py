@@ -14,7 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from experiments.datasets import BadData
 from experiments.datasets.mnist import embedded
+from experiments.head_problems import Rows, rows_of
 from experiments.ulira_digits.settings import Settings
 from expunge.audit.heads import Heads
 from expunge.audit.lower_bound import ceiling
@@ -96,18 +98,11 @@ def digits(
     settings: Settings, forget: int, with_public: bool
 ) -> tuple[Problem, tuple[Tensor, Tensor]]:
     """The problem, and records that no model sees. Forget sets are nested: the first rows."""
-    found = embedded().with_unit_rows()
-    order = np.random.default_rng(settings.seed).permutation(len(found.train))
-    rows = torch.from_numpy(found.train[order]), torch.from_numpy(found.train_labels[order])
-    end = settings.private + settings.public
-    private, public = (
-        tuple(part[place] for part in rows)
-        for place in (slice(settings.private), slice(settings.private, end))
-    )
+    private, public, unseen = sides(settings)
     problem = Problem(
-        loss=Softmax(10, l2=0.0),
-        private=(private[0], private[1]),
-        public=(public[0], public[1]) if with_public else None,
+        loss=Softmax(int(private.targets.max()) + 1, l2=0.0),
+        private=private,
+        public=public if with_public else None,
         forget=range(forget),
         step_size=settings.step_size,
         sigma=settings.sigma,
@@ -115,7 +110,36 @@ def digits(
         radius=settings.radius,
         init="zero",
     )
-    return problem, (torch.from_numpy(found.test), torch.from_numpy(found.test_labels))
+    return problem, unseen
+
+
+def sides(settings: Settings) -> tuple[Rows, Rows, Rows]:
+    """Private, public and unseen rows of norm 1, in a random order."""
+    rng = np.random.default_rng(settings.seed)
+    if settings.pair:
+        public, private, test = rows_of(settings.pair)
+        drawn = [
+            _drawn(settings.pair, rows, most, rng)
+            for rows, most in ((private, settings.private), (public, settings.public))
+        ]
+        return drawn[0], drawn[1], test
+    found = embedded().with_unit_rows()
+    order = rng.permutation(len(found.train))
+    rows = torch.from_numpy(found.train[order]), torch.from_numpy(found.train_labels[order])
+    end = settings.private + settings.public
+    private, public = (
+        Rows(*(part[place] for part in rows))
+        for place in (slice(settings.private), slice(settings.private, end))
+    )
+    return private, public, Rows(torch.from_numpy(found.test), torch.from_numpy(found.test_labels))
+
+
+def _drawn(pair: str, rows: Rows, most: int, rng: np.random.Generator) -> Rows:
+    """This many rows at random."""
+    if len(rows.targets) < most:
+        raise BadData(f"{pair}: {len(rows.targets)} rows where {most} are asked for")
+    chosen = torch.from_numpy(rng.permutation(len(rows.targets))[:most])
+    return Rows(rows.features[chosen], rows.targets[chosen])
 
 
 def scores_on(models: Ensemble, features: Tensor, targets: Tensor) -> np.ndarray:

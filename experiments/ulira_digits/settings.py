@@ -1,8 +1,8 @@
 """The paper's audit, [subseq:ulira_details], on scikit-learn's embedded digits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["SCALES", "Settings"]
+__all__ = ["SCALES", "Settings", "for_pair"]
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class Settings:
         repetitions: Of the whole attack, each with its own shadow and test models.
         shadow, test: Models of each law in a repetition; the paper's 50 and 25.
         retained: Records of each side in the check of what retained records leak.
+        pair: Public and private set in place of the embedded digits, which are both sides if "".
     """
 
     private: int = 600
@@ -31,6 +32,7 @@ class Settings:
     level: float = 0.95
     delta: float = 1e-5
     seed: int = 0
+    pair: str = ""
 
 
 SCALES = {
@@ -38,3 +40,23 @@ SCALES = {
     "cpu": Settings(),
     "paper": Settings(repetitions=100),
 }
+
+
+def for_pair(
+    settings: Settings, pair: str, *, retained: int, public: tuple[float, ...] | None
+) -> Settings:
+    """The same on a pair of your own; the largest forget set is a quarter of its private rows.
+
+    Args:
+        public: Public rows as a multiple of the retained ones; the largest counts.
+    """
+    largest = max(1, retained // 4)
+    forget = tuple(sorted({min(one, largest) for one in settings.forget}))
+    return replace(
+        settings,
+        pair=pair,
+        private=retained + max(forget),
+        public=round(max(public or (1.0,)) * retained),
+        forget=forget,
+        retained=min(settings.retained, retained // 2),
+    )

@@ -8,8 +8,9 @@ from statistics import fmean
 import pytest
 
 from experiments.alignment_utility.report import report
-from experiments.alignment_utility.run import points, relative, run, verdicts
+from experiments.alignment_utility.run import points, run
 from experiments.alignment_utility.settings import SCALES
+from experiments.alignment_utility.verdicts import mixed, relative, verdicts
 
 RESULTS = Path(__file__).parents[2] / "experiments/alignment_utility/results"
 
@@ -75,3 +76,39 @@ def test_the_coupling_makes_the_error_over_models_small_beside_that_over_splits(
     for row in committed["rows"]:
         spread = max(row["differences"]) - min(row["differences"])
         assert fmean(row["over_models"]) < spread
+
+
+def test_the_second_reading_is_over_retraining_on_the_mixture():
+    row = {"unlearned": [1.1, 0.9], "retrained": [2.0, 2.0], "retrained_on_mixture": [1.0, 1.0]}
+    assert mixed(row) == pytest.approx([0.1, -0.1])
+
+
+def test_the_second_reading_has_every_sign_of_the_papers_table_and_the_first_has_not(committed):
+    for variant in ("norm 10", "norm 40"):
+        (one,) = [
+            row
+            for row in committed["verdicts"]
+            if row["claim"] == f"{variant}, second reading: the signs of its table"
+        ]
+        assert one["verdict"] == "holds"
+        assert "6 of 6 rows, first reading 3" in one["found"]
+
+
+def test_a_sign_that_turned_would_be_seen(committed):
+    turned = [
+        row | {"retrained_on_mixture": [3 * one for one in row["retrained_on_mixture"]]}
+        for row in committed["rows"]
+    ]
+    signs = [
+        row["verdict"]
+        for row in verdicts(committed | {"rows": turned})
+        if row["claim"].endswith("the signs of its table")
+    ]
+    assert signs
+    assert all(verdict == "holds only in part: 3 of 6 rows" for verdict in signs)
+
+
+def test_a_pair_is_called_what_was_measured_and_what_the_paper_calls_it(committed):
+    told = committed["verdicts"][0]["found"]
+    assert "measured aligned (art_painting/photo, for Infograph / Real" in told
+    assert "which the paper calls misaligned" in told

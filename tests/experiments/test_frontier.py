@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from experiments.datasets.mnist import embedded
-from experiments.frontier.descent import Cell, Descent, langevin_cell
-from experiments.frontier.exact import accuracy, fitted, request, with_target
-from experiments.frontier.problem import Division, Problem, summary
+from experiments.deletion_tasks import Division, Problem, summary
+from experiments.exact_requests import accuracy, fitted, request, with_target
 from experiments.frontier.report import (
     all_table,
     auto_table,
@@ -23,6 +22,7 @@ from experiments.frontier.report import (
 )
 from experiments.frontier.run import run
 from experiments.frontier.settings import PUBLISHED, SCALES
+from experiments.stacked_descent import Cell, Descent, langevin_cell
 from expunge.accounting.bounds import GDP
 from expunge.losses.objective import Objective
 

@@ -1,6 +1,7 @@
 """Experiments are found, run at smoke scale, and name what is unknown."""
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,23 @@ def test_a_run_records_machine_and_seconds(monkeypatch):
     execute("errata", "smoke")
     assert found[0]["device"]
     assert found[0]["seconds"] == 7
+
+
+def test_rows_are_judged_again_without_being_made_again(tmp_path, monkeypatch):
+    path = tmp_path / "paper.json"
+    path.write_text('{"commit": "abc", "rows": [1, 2], "verdicts": ["old"]}')
+    monkeypatch.setattr(running, "verdicts_of", lambda _: lambda result: [len(result["rows"])])
+    monkeypatch.setattr(running, "draw", lambda *_: "drawn")
+    assert running.judge("errata", path) == "drawn"
+    judged = json.loads(path.read_text())
+    assert judged["verdicts"] == [2]
+    assert judged["commit"] == "abc"
+    assert judged["judged"] == provenance()["commit"]
+
+
+def test_an_experiment_without_verdicts_cannot_be_judged():
+    with pytest.raises(SystemExit, match="errata states no verdicts"):
+        running.verdicts_of("errata")
 
 
 def test_no_experiment_imports_another():

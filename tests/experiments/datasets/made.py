@@ -79,19 +79,19 @@ def polarity(folder, lines=('"2","Great","It\\nworks ""well"""', '"1","Bad","No"
     return folder
 
 
-def domainnet(folder, domains=("quickdraw", "clipart"), lists=""):
-    """Two training images and a test image of each of three classes."""
+def domainnet(folder, domains=("quickdraw", "clipart"), lists="", each=3):
+    """Images of each of three classes, a third of them for testing."""
     root = folder / "DomainNet"
     (root / lists).mkdir(parents=True)
     for shade, domain in enumerate(domains):
         lines = {"train": [], "test": []}
         for label, name in enumerate(("The_Eiffel_Tower", "aircraft_carrier", "teddy-bear")):
             (root / domain / name).mkdir(parents=True)
-            for number in range(3):
+            for number in range(each):
                 path = f"{domain}/{name}/{domain}_{label:03}_{number:06}.jpg"
-                colour = (80 * label, 80 * number, 100 * shade)
+                colour = (80 * label, 80 * number % 256, 100 * shade)
                 Image.new("RGB", (20 + label, 16), colour).save(root / path)
-                lines["test" if number == 2 else "train"].append(f"{path} {label}")
+                lines["test" if number >= each - each // 3 else "train"].append(f"{path} {label}")
         for part, listed in lines.items():
             (root / lists / f"{domain}_{part}.txt").write_text("\n".join(listed) + "\n")
     return folder

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.frontier.problem import Problem, summary
+from experiments.deletion_tasks import Problem, summary
 from experiments.progress import show_progress
 from expunge import CertifiedClassifier
 from expunge.accounting.certificate import Certificate

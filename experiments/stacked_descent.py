@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from experiments.frontier.problem import Division
+from experiments.deletion_tasks import Division
 from experiments.progress import show_progress
 from expunge.accounting.calibration import achieved, smallest_sigma
 from expunge.accounting.prices import noise_first_price
