@@ -148,13 +148,18 @@ def score_change(loss: object, step: Tensor, *, intercept: bool) -> float:
     if isinstance(loss, Squared):
         return 0.0
     assert isinstance(loss, Logistic | Softmax)
-    between = step if isinstance(loss, Logistic) else _differences(step)
-    if intercept:
-        lengths = (between[:, :-1].norm(dim=1) + between[:, -1].abs()) / math.sqrt(2)
+    if isinstance(loss, Logistic):
+        widest = _longest(step, intercept=intercept)
     else:
-        lengths = between.norm(dim=1)
-    widest = loss.row_norm * float(lengths.max())
-    return min(widest, steepness(loss) * _norm(step)) * OUTWARD
+        widest = max(_longest(step - row, intercept=intercept) for row in step)
+    return min(loss.row_norm * widest, steepness(loss) * _norm(step)) * OUTWARD
+
+
+def _longest(rows: Tensor, *, intercept: bool) -> float:
+    """The most that a row of norm 1 can make of its product with one of these."""
+    if not intercept:
+        return float(rows.norm(dim=1).max())
+    return float((rows[:, :-1].norm(dim=1) + rows[:, -1].abs()).max()) / math.sqrt(2)
 
 
 def steepness(loss: object) -> float:
@@ -162,15 +167,6 @@ def steepness(loss: object) -> float:
     if isinstance(loss, Logistic):
         return loss.row_norm
     return math.sqrt(2) * loss.row_norm * OUTWARD if isinstance(loss, Softmax) else 0.0
-
-
-def _differences(step: Tensor) -> Tensor:
-    """The differences of a softmax step's rows that are longest for each class: (classes, ...)."""
-    parts = []
-    for row in step:
-        others = step - row
-        parts.append(others[int(others.norm(dim=1).argmax())])
-    return torch.stack(parts)
 
 
 def _block_error(terms: RowTerms) -> float:
