@@ -78,8 +78,8 @@ def _equal_data(phase: Phase) -> bool:
 
 
 RELEASE = Kind(
-    "retraining by the same rule on the records without any forgotten one: any solver to the same "
-    "gradient norm, then one draw of the same noise",
+    "retraining by the same rule on the records without any forgotten one: any solver to a point "
+    "proven to be within the same distance of the minimiser, then one draw of the same noise",
     learns=False,
     holds=_is_release,
 )

@@ -23,6 +23,7 @@ from expunge.unlearning.secrecy import Secret
 __all__ = ["Anchor"]
 
 SUMS = ("gradient", "hessian", "sharp")
+COUNTS = ("rows", "places", "made", "served", "failed", "wait")
 POINT, FACTS = "theta", "anchor"
 
 
@@ -34,21 +35,27 @@ class Anchor(Secret):
         point: (outputs, features) float64.
         rows: How many rows are in the sums.
         places: The sum of their places in the table: with `rows`, tells one set from another.
-        made: When its pass was made, in seconds since 1970.
+        made: When its pass was made, in whole seconds since 1970.
         sharp: For logistic losses only.
+        served: Requests that it has answered without a pass.
+        failed: Requests that passes have answered since, because it could not.
+        wait: How many of those there may be before one of them makes a new anchor.
     """
 
     point: Tensor
     rows: int
     places: int
-    made: float
+    made: int
     gradient: ExactSum
     hessian: ExactSum
     sharp: ExactSum | None = None
+    served: int = 0
+    failed: int = 0
+    wait: int = 0
 
     @classmethod
     def at(
-        cls, point: Tensor, terms: RowTerms, objective: Objective, places: int, made: float
+        cls, point: Tensor, terms: RowTerms, objective: Objective, places: int, made: int
     ) -> Self:
         """The anchor of a point that a pass has found: one more pass over the rows."""
         running: dict[str, Running] = {}
@@ -91,7 +98,7 @@ class Anchor(Secret):
     def tensors(self) -> dict[str, Tensor]:
         """The anchor as secret tensors of an outcome."""
         parts = {name: getattr(self, name) for name in SUMS}
-        facts = torch.tensor([self.rows, self.places, int(self.made)], dtype=torch.int64)
+        facts = torch.tensor([getattr(self, name) for name in COUNTS], dtype=torch.int64)
         return {POINT: self.point, FACTS: facts} | {
             f"{FACTS}.{name}.{part}": getattr(total, part)
             for name, total in parts.items()
@@ -109,5 +116,5 @@ class Anchor(Secret):
             for name in SUMS
             if f"{FACTS}.{name}.high" in secret
         }
-        rows, places, made = secret[FACTS].tolist()
-        return cls(secret[POINT], rows, places, float(made), **sums)
+        counts = dict(zip(COUNTS, secret[FACTS].tolist(), strict=True))
+        return cls(secret[POINT], **counts, **sums)

@@ -253,6 +253,7 @@ class Certified(BaseEstimator):
                 observer="all" if self.observer == "all" else "final",
                 seed=seed,
                 adaptive_requests=bool(self.adaptive_requests),
+                intercept=True,
             )
         )
         chosen = copy.deepcopy(self._choose(job))

@@ -43,7 +43,7 @@ class Deletions:
         least = Resolution(self.loss, objective.rows, width, self.center).least_tolerance()
         point = solve(objective, start, tolerance=max(1e-9, least), gram=objective.gram())
         places = int(self.present.nonzero().sum())
-        return Anchor.at(point, self.terms, objective, places, made=0.0)
+        return Anchor.at(point, self.terms, objective, places, made=0)
 
     def states(self):
         """After each request: the anchor, and which rows are there."""

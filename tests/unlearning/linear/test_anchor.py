@@ -32,7 +32,7 @@ def test_any_history_leaves_the_bits_of_one_that_never_held_the_rows(kind):
             deletions.terms,
             deletions.objective(present),
             int(present.nonzero().sum()),
-            made=0.0,
+            made=0,
         )
         assert same(anchor, never)
 
@@ -83,7 +83,7 @@ def test_many_rows_at_once_are_taken_in_parts():
 
 def test_an_anchor_comes_back_from_its_tensors():
     for seed, kind in enumerate(("logistic", "softmax", "squared")):
-        anchor = replace(random_deletions(seed, kind).anchor(), made=1_800_000_000.0)
+        anchor = replace(random_deletions(seed, kind).anchor(), made=1_800_000_000)
         again = Anchor.of(anchor.tensors())
         assert again is not None
         assert same(again, anchor)

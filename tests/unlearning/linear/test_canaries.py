@@ -22,8 +22,8 @@ def test_both_ends_pass_the_check_and_lie_nearly_as_far_apart_as_is_certified(lo
     for end in ends:
         assert float(job.objective.gradient(end).norm()) <= STRATEGY.tolerance
     apart = float((ends[0] - ends[1]).norm())
-    assert apart <= STRATEGY.distance(job)
-    assert apart >= {Logistic: 0.2, Softmax: 0.97}[type(loss)] * STRATEGY.distance(job)
+    assert apart <= STRATEGY.separation(job)
+    assert apart >= {Logistic: 0.2, Softmax: 0.97}[type(loss)] * STRATEGY.separation(job)
 
 
 def worst(loss=None, *, one_in=20, sigma=0.8, fixed=False, steps=60):

@@ -149,7 +149,7 @@ def test_an_anchor_far_from_the_minimiser_says_so():
         deletions = random_deletions(seed, "logistic", requests=3)
         anchor = deletions.anchor()
         far = anchor.point + 0.3 / deletions.loss.row_norm
-        moved = Anchor.at(far, deletions.terms, deletions.objective(deletions.present), 0, 0.0)
+        moved = Anchor.at(far, deletions.terms, deletions.objective(deletions.present), 0, 0)
         step = newton_step(moved, deletions.terms, center=deletions.center)
         truth = distance(step.theta, optimum(deletions, deletions.present, step.theta))
         assert step.distance >= truth

@@ -64,7 +64,7 @@ def test_the_grid_is_a_power_of_two_and_costs_a_256th(target):
     noise_std, grid = Residual().noise(job)
     assert math.frexp(grid)[0] == 0.5
     spent = grid * math.sqrt(job.dimension)
-    mu = Residual().distance(job) / noise_std
+    mu = Residual().separation(job) / noise_std
     assert spent <= mu * 1.05 * noise_std / 256
 
 
@@ -227,7 +227,7 @@ def test_a_point_far_out_where_it_is_flat_is_covered_and_not_refused(monkeypatch
     found = strategy.forget(without(job, [45]), base)
     norm = float(found.secret["theta"].norm())
     assert solution_norm(job.loss) < norm < solution_norm(job.loss, None, 1e3)
-    assert strategy.distance(job) >= 2 * (1e3 + job.resolution.gradient_rounding(norm)) / 1e-2
+    assert strategy.separation(job) >= 2 * (1e3 + job.resolution.gradient_rounding(norm)) / 1e-2
 
 
 def test_a_point_too_far_out_gives_no_certificate(monkeypatch):
@@ -244,7 +244,7 @@ def test_noise_and_record_depend_on_counts_and_constants_only():
     other.features[40:] = 0.3
     other.targets[40:] = 0
     assert Residual().noise(job) == Residual().noise(other)
-    assert Residual().distance(job) == Residual().distance(other)
+    assert Residual().separation(job) == Residual().separation(other)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -267,7 +267,7 @@ def test_a_released_phase_is_one_noisy_identity_step_from_the_stated_distance():
     noise_std, _ = Residual().noise(job)
     assert (phase.steps, phase.samples, phase.forgotten) == (1, 98, 0)
     assert phase.noise_std == noise_std
-    assert outcome.assumptions.initial_distance == Residual().distance(job)
+    assert outcome.assumptions.initial_distance == Residual().separation(job)
     assert outcome.assumptions.mark("initial_distance") == "enforced"
 
 
