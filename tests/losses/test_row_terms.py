@@ -132,9 +132,7 @@ def test_what_rounding_does_stays_within_its_bounds(loss, reach):
     terms = RowTerms(loss, 5, reach)
     for row, target in zip(rows, targets, strict=True):
         found = errors_of(loss, terms, point, row, target)
-        assert all(
-            error <= most for error, most in zip(found, allowed(loss, terms), strict=True)
-        )
+        assert all(error <= most for error, most in zip(found, allowed(loss, terms), strict=True))
 
 
 @each_loss

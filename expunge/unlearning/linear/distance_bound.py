@@ -40,9 +40,7 @@ def _series(moved: float, first: int) -> float:
     return sum(terms) * OUTWARD
 
 
-def distance_bound(
-    rho: float, bent: float, *, moved: float, steepness: float, l2: float
-) -> float:
+def distance_bound(rho: float, bent: float, *, moved: float, steepness: float, l2: float) -> float:
     """The least x that bounds the distance, from above; infinite where nothing can be said.
 
     Args:

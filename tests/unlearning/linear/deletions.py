@@ -154,9 +154,7 @@ def _gradient(loss, theta, pull, rows, targets):
     width, nbar = len(rows[0]), len(rows)
     total = [mpmath.mpf(0)] * len(theta)
     for row, target in zip(rows, targets, strict=True):
-        scores = [
-            mpmath.fdot(theta[a * width : (a + 1) * width], row) for a in range(loss.outputs)
-        ]
+        scores = [mpmath.fdot(theta[a * width : (a + 1) * width], row) for a in range(loss.outputs)]
         for a, residual in enumerate(_residuals(loss, scores, target)):
             for j, value in enumerate(row):
                 total[a * width + j] += residual * value
