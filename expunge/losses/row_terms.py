@@ -95,7 +95,7 @@ class RowTerms:
         """
         assert len(rows) <= ROWS
         columns = np.ascontiguousarray(rows.double().cpu().numpy().T)  # (features, rows)
-        if np.abs(columns).max(initial=0.0) > self.loss.row_norm:
+        if not np.abs(columns).max(initial=0.0) <= self.loss.row_norm:  # NaN is refused too
             raise ValueError("a stored row is beyond the bound on its norm")
         weights = _weights(self.loss, _scores(point.numpy(), columns), targets.cpu())
         return Terms(

@@ -29,7 +29,9 @@ def test_a_sum_is_that_of_whole_numbers():
     total = ExactSum.zero(2, 3)
     for term in terms:
         total = total.plus(term)
-    assert exact(total) == [sum(each) for each in zip(*(t.flatten().tolist() for t in terms))]
+    assert exact(total) == [
+        sum(each) for each in zip(*(t.flatten().tolist() for t in terms), strict=True)
+    ]
     assert bool(((total.low >= 0) & (total.low < 2**32)).all())
 
 

@@ -93,7 +93,9 @@ def errors_of(loss, terms, point, row, target):
     got = terms.sum(point, row[None], target[None])
     with mpmath.workdps(50):
         x = [mpmath.mpf(float(each)) for each in row]
-        scores = [sum(mpmath.mpf(float(w)) * v for w, v in zip(each, x)) for each in point]
+        scores = [
+            sum(mpmath.mpf(float(w)) * v for w, v in zip(each, x, strict=True)) for each in point
+        ]
         residuals, bends, sharp = true_weights(loss, scores, float(target))
         unit, square = mpmath.mpf(terms.gradient_unit), mpmath.mpf(terms.root_unit) ** 2
         gradient = mpmath.norm(
@@ -151,10 +153,11 @@ def test_the_bounds_on_rounding_are_not_idle(loss):
     assert worst[1] > allowed(loss, terms)[1] / 40
 
 
-def test_rows_beyond_the_bound_on_their_norm_are_refused():
+@pytest.mark.parametrize("factor", [1.01, math.nan, math.inf])
+def test_rows_beyond_the_bound_on_their_norm_are_refused(factor):
     point, rows, targets = problem(LOSSES[0])
     with pytest.raises(ValueError, match="beyond the bound on its norm"):
-        RowTerms(LOSSES[0], 5, 6.0).sum(point, rows * 1.01, targets)
+        RowTerms(LOSSES[0], 5, 6.0).sum(point, rows * factor, targets)
 
 
 def test_a_users_own_loss_has_no_terms():

@@ -50,7 +50,7 @@ def distance_bound(rho: float, bent: float, *, moved: float, steepness: float, l
         steepness: Q.
     """
     given = (rho, bent, moved, steepness, l2)
-    if not all(math.isfinite(each) and each >= 0 for each in given) or not 0 < l2 or moved > MOST:
+    if not all(math.isfinite(each) and each >= 0 for each in given) or not l2 > 0 or moved > MOST:
         return math.inf
 
     def holds(x: float) -> bool:

@@ -74,13 +74,14 @@ class PassFree:
         """The kept anchor once the request's rows have left it.
 
         None where none was kept, where it is of other rows, where it is too old, or where the
-        request's rows are blank already: what would then be left is not the others' sum.
+        request's rows are no records any more: what would then be left is not the others' sum.
         """
         job, kept = self.job, Anchor.of(before)
         if kept is None or not 0 <= time.time() - kept.made <= self.max_anchor_age * DAY:
             return None
         rows = job.roster.last_rows
-        if bool((job.features[rows] == 0).all(1).any()):
+        largest = job.features[rows].abs().amax(1)
+        if not bool(((largest > 0) & (largest <= job.loss.row_norm)).all()):
             return None
         left = kept.without(rows, self.terms, job.features, job.targets)
         of_these = (left.rows, left.places) == (job.roster.retained, job.roster.places)

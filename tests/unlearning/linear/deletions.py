@@ -131,7 +131,7 @@ def optimum(deletions, present, near):
             scale = norm  # the correction in float64, whatever the gradient's size
             unit = np.array([float(each / scale) for each in gradient])
             step = np.linalg.solve(hessian, unit)
-            theta = [t - scale * mpmath.mpf(float(s)) for t, s in zip(theta, step)]
+            theta = [t - scale * mpmath.mpf(float(s)) for t, s in zip(theta, step, strict=True)]
     raise AssertionError("the optimum was not found")
 
 

@@ -1,6 +1,7 @@
 """Requests without a pass: nothing of the data is read, nothing tells, nothing stays behind."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -300,11 +301,16 @@ def test_a_state_of_other_rows_is_not_subtracted_from():
     assert Anchor.of(outcome.secret).places == after.roster.places
 
 
-def test_rows_that_are_blank_already_are_not_subtracted():
+@pytest.mark.parametrize("blank", [0.0, 7.0, math.nan, math.inf])
+def test_rows_that_are_no_records_any_more_are_not_subtracted(blank):
     job, strategy = job_of(), Residual()
     before = strategy.fit(job)
-    job.features[45] = 0
-    assert strategy.forget(job.without([45]), before).read_every_row
+    job.features[45] = blank
+    after = job.without([45])
+    outcome = strategy.forget(after, before)
+    assert outcome.read_every_row
+    fresh = PassFree(after, 1e-9, 1.0, 30.0).anchor_at(outcome.secret["theta"])
+    assert all(map(torch.equal, sums(Anchor.of(outcome.secret)), sums(fresh)))
 
 
 def test_a_state_without_an_anchor_takes_passes_and_makes_one():
