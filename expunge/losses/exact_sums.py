@@ -35,14 +35,10 @@ class ExactSum:
         return cls(torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64))
 
     def plus(self, whole: Tensor) -> "ExactSum":
-        """The sum with these whole numbers (int64) added."""
+        """The sum with these whole numbers (int64) added, or their negatives to take them off."""
         low = self.low + (whole & MASK)
         high = self.high + (whole >> SHIFT) + (low >> SHIFT)
         return ExactSum(high, low & MASK)
-
-    def minus(self, whole: Tensor) -> "ExactSum":
-        """The sum with these whole numbers (int64) taken off."""
-        return self.plus(-whole)
 
     def value(self, unit: float) -> Tensor:
         """The sum times a power of two, each number rounded once to float64."""

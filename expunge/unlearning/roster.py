@@ -39,6 +39,11 @@ class Roster(Secret):
     departures: tuple[np.ndarray, ...] = ()
     merged: tuple[np.ndarray, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.departures and not self.merged:
+            whole = np.sort(np.concatenate(self.departures))
+            object.__setattr__(self, "merged", _merge((), whole))
+
     @classmethod
     def of(cls, ids: Mapping[Any, int], public: int, left: Tensor | None = None) -> "Roster":
         """The roster of all records at fit, without those that have left since.

@@ -63,7 +63,7 @@ def test_what_leaves_leaves_no_bit_in_whatever_order():
         order.shuffle(moves)
         total = ExactSum.zero(2, 3)
         for term, sign in moves:
-            total = total.plus(term) if sign > 0 else total.minus(term)
+            total = total.plus(sign * term)
         assert same(total, never)
 
 

@@ -64,23 +64,27 @@ class Anchor(Secret):
                 if whole is not None:
                     running.setdefault(name, Running(*whole.shape)).add(whole)
         sums = {name: each.total() for name, each in running.items()}
-        return cls(point.clone(), objective.rows, places, made, **sums)
+        return cls(
+            point=point.clone(),
+            rows=objective.rows,
+            places=places,
+            made=made,
+            gradient=sums["gradient"],
+            hessian=sums["hessian"],
+            sharp=sums.get("sharp"),
+        )
 
-    def without(
-        self, places: Iterable[int], terms: RowTerms, features: Tensor, targets: Tensor
+    def moved(
+        self,
+        places: Iterable[int],
+        terms: RowTerms,
+        features: Tensor,
+        targets: Tensor,
+        *,
+        joining: bool = False,
     ) -> "Anchor":
-        """The anchor once the rows at these places of the table have left."""
-        return self._moved(list(places), terms, features, targets, -1)
-
-    def joined_by(
-        self, places: Iterable[int], terms: RowTerms, features: Tensor, targets: Tensor
-    ) -> "Anchor":
-        """The anchor once the rows at these places of the table have joined."""
-        return self._moved(list(places), terms, features, targets, 1)
-
-    def _moved(
-        self, places: list[int], terms: RowTerms, features: Tensor, targets: Tensor, sign: int
-    ) -> "Anchor":
+        """The anchor once the rows at these places of the table have left, or have joined."""
+        places, sign = list(places), 1 if joining else -1
         sums = {name: getattr(self, name) for name in SUMS}
         for start in range(0, len(places), ROWS):
             part = torch.tensor(places[start : start + ROWS], device=features.device)
@@ -116,5 +120,11 @@ class Anchor(Secret):
             for name in SUMS
             if f"{FACTS}.{name}.high" in secret
         }
-        counts = dict(zip(COUNTS, secret[FACTS].tolist(), strict=True))
-        return cls(secret[POINT], **counts, **sums)
+        counts: dict[str, int] = dict(zip(COUNTS, secret[FACTS].tolist(), strict=True))
+        return cls(
+            point=secret[POINT],
+            gradient=sums["gradient"],
+            hessian=sums["hessian"],
+            sharp=sums.get("sharp"),
+            **counts,  # pyright: ignore[reportArgumentType]
+        )

@@ -83,7 +83,7 @@ class PassFree:
         largest = job.features[rows].abs().amax(1)
         if not bool(((largest > 0) & (largest <= job.loss.row_norm)).all()):
             return None
-        left = kept.without(rows, self.terms, job.features, job.targets)
+        left = kept.moved(rows, self.terms, job.features, job.targets)
         of_these = (left.rows, left.places) == (job.roster.retained, job.roster.places)
         return left if of_these else None
 

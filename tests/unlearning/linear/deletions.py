@@ -51,8 +51,7 @@ class Deletions:
         for request in self.requests:
             for joins in (True, False):
                 rows = [row for row, comes in request if comes == joins]
-                move = anchor.joined_by if joins else anchor.without
-                anchor = move(rows, self.terms, self.features, self.targets)
+                anchor = anchor.moved(rows, self.terms, self.features, self.targets, joining=joins)
                 present[rows] = joins
             yield anchor, present.clone()
 

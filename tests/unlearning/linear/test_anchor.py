@@ -43,13 +43,13 @@ def test_the_order_and_the_grouping_of_requests_leave_no_bit(kind):
     rows = torch.randperm(len(deletions.features), generator=torch.Generator().manual_seed(0))
     given = (deletions.terms, deletions.features, deletions.targets)
     start = deletions.anchor()
-    at_once = start.without(rows[:8].tolist(), *given)
+    at_once = start.moved(rows[:8].tolist(), *given)
     one_by_one = start
     for row in reversed(rows[:8].tolist()):
-        one_by_one = one_by_one.without([row], *given)
+        one_by_one = one_by_one.moved([row], *given)
     assert same(at_once, one_by_one)
-    there_and_back = at_once.joined_by(rows[2:5].tolist(), *given)
-    assert same(there_and_back.without(rows[2:5].tolist(), *given), at_once)
+    there_and_back = at_once.moved(rows[2:5].tolist(), *given, joining=True)
+    assert same(there_and_back.moved(rows[2:5].tolist(), *given), at_once)
     assert not same(at_once, start)
 
 
@@ -58,9 +58,9 @@ def test_a_single_bit_that_differs_between_joining_and_leaving_would_be_seen():
     deletions = random_deletions(11, "logistic", requests=10)
     given = (deletions.terms, deletions.features, deletions.targets)
     start = deletions.anchor()
-    honest = start.without([1], *given)
+    honest = start.moved([1], *given)
     deletions.features[1] *= 1 - 1e-10
-    assert not same(start.without([1], *given), honest)
+    assert not same(start.moved([1], *given), honest)
 
 
 def test_many_rows_at_once_are_taken_in_parts():
@@ -75,7 +75,7 @@ def test_many_rows_at_once_are_taken_in_parts():
         center=None,
     )
     start, given = wide.anchor(), (wide.terms, wide.features, wide.targets)
-    left = start.without(range(1200), *given)
+    left = start.moved(range(1200), *given)
     present = torch.arange(count) >= 1200
     there = Anchor.at(start.point, wide.terms, wide.objective(present), sum(range(1200, count)), 0)
     assert same(left, there)

@@ -99,7 +99,7 @@ class _Moved(Deletions):
             gone = (self.present & ~present).nonzero()[:, 0].tolist()
             start = self.anchor()
             there = replace(start, point=theta)
-            sums = there.without(gone, self.terms, self.features, self.targets)
+            sums = there.moved(gone, self.terms, self.features, self.targets)
             yield replace(sums, point=start.point), present
 
 
