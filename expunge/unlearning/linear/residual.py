@@ -21,7 +21,7 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
-from expunge.accounting.prices import Price, residual_price
+from expunge.accounting.prices import DISTANCE, Price, residual_price
 from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, not_negative, optional, positive
@@ -40,7 +40,6 @@ from expunge.unlearning.outcome import Outcome
 __all__ = ["Residual"]
 
 MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pays for the grid
-DISTANCE = 2.5e-3  # from the minimiser, for rows of norm 1: scores move by no more  (THEORY 6)
 
 
 @dataclass(frozen=True)
