@@ -2,9 +2,9 @@
 
 Ten records of n x d float32 rows, two classes, l2 = 1e-3, (1, 1e-5): the library call `forget`,
 certificate and exact noise included, a median of several. Scikit-learn's LogisticRegression is
-refitted on the rows that are left, to a gradient norm that is measured here beside ours. Seconds are
-of the processor, all threads together, so that other work on the machine does not count. Loading the
-noise sampler, once in a process, is not counted.
+refitted on the rows that are left, to a gradient norm that is measured here beside ours. Seconds
+are of the processor, all threads together, so that other work on the machine does not count.
+Loading the noise sampler, once in a process, is not counted.
 """
 
 import statistics
