@@ -33,7 +33,7 @@ L2, FORGOTTEN, REQUESTS, TOLERANCE = 1e-3, 10, 15, 1e-6
 SIZES = ((100_000, 64), (1_000_000, 64), (100_000, 384))
 LARGE = (*SIZES, (10_000_000, 64), (1_000_000, 384))
 STEADY = 1.5  # how much longer a request may take at one n than at another
-SHARE = 1 / 500  # of a refit
+SHARES = ((300_000_000, 1 / 500), (50_000_000, 1 / 200))  # of a refit, from so many numbers on
 
 
 def measure(sizes: Iterable[tuple[int, int]] = SIZES) -> list[dict[str, object]]:
@@ -68,7 +68,7 @@ def compare(count: int, features: int) -> dict[str, Any]:
     return {
         "name": f"forget ten of {count:,} x {features} over refitting scikit-learn",
         "ratio": forget / refit,
-        "limit": SHARE if count >= 1_000_000 else 1.0,
+        "limit": next((share for size, share in SHARES if count * features >= size), 1.0),
         "seconds": {"forget": forget, "slowest": max(spent), "fit": fit, "sklearn": refit},
         "requests": REQUESTS,
         "requests_with_passes": passes,
