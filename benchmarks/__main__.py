@@ -2,7 +2,8 @@
 
 python -m benchmarks [SUITE ...] [--json]
 
-The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release, large.
+The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release; large and
+pass_free_large need time and memory.
 """
 
 import importlib
@@ -21,6 +22,12 @@ def large() -> list[dict[str, object]]:
     return [{"name": "GiB at the peak, 1,000,000 x 384", "ratio": gib, "limit": 8.0}]
 
 
+def pass_free_large() -> list[dict[str, object]]:
+    """Measure requests without a pass up to ten million rows; needs 16 GB."""
+    module = importlib.import_module("benchmarks.pass_free")
+    return module.measure(module.LARGE)
+
+
 SUITES = {
     "accounting": lambda: measure_suite("accounting"),
     "release": lambda: measure_suite("release"),
@@ -30,6 +37,7 @@ SUITES = {
     "proofs": lambda: measure_suite("proofs"),
     "recurrent": lambda: measure_suite("recurrent"),
     "large": large,
+    "pass_free_large": pass_free_large,
 }
 
 

@@ -138,7 +138,16 @@ TABLE = {
             "adaptive_requests": FLAG,
         },
     ),
-    unlearning.Residual: (unlearning.Residual, {}, {"tolerance": POSITIVE}),
+    unlearning.Residual: (
+        unlearning.Residual,
+        {},
+        {
+            "tolerance": POSITIVE,
+            "distance": OPTIONAL_NOT_NEGATIVE,
+            "max_anchor_age": POSITIVE,
+            "state_limit": NOT_NEGATIVE,
+        },
+    ),
     unlearning.Retrain: (unlearning.Retrain, {}, {"tolerance": POSITIVE}),
     unlearning.Langevin: (
         unlearning.Langevin,

@@ -37,12 +37,14 @@ class Kind:
         learns: The history holds the learning steps too, so that it counts the forgotten records.
         holds: Whether a history is of this kind.
         noise_free: The model carries no noise, so that only a salted file may be named.
+        formerly: What certificates of earlier versions call the comparator; they still verify.
     """
 
     comparator: str | None
     learns: bool
     holds: Callable[[Assumptions, History], bool]
     noise_free: bool = False
+    formerly: tuple[str, ...] = ()
 
 
 def _learns_without_noise(_assumptions: Assumptions, history: History) -> bool:
@@ -86,10 +88,14 @@ def _equal_data(phase: Phase) -> bool:
 
 
 RELEASE = Kind(
-    "retraining by the same rule on the records without any forgotten one: any solver to the same "
-    "gradient norm, then one draw of the same noise",
+    "retraining by the same rule on the records without any forgotten one: any solver to a point "
+    "proven to be within the same distance of the minimiser, then one draw of the same noise",
     learns=False,
     holds=_is_release,
+    formerly=(
+        "retraining by the same rule on the records without any forgotten one: any solver to the "
+        "same gradient norm, then one draw of the same noise",
+    ),
 )
 
 KINDS: MappingProxyType[str, Kind] = MappingProxyType(

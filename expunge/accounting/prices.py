@@ -30,6 +30,7 @@ from expunge.errors import InvalidInput, Refused
 
 __all__ = [
     "COLD_PASSES",
+    "DISTANCE",
     "EXPOSED",
     "WARM_PASSES",
     "Price",
@@ -45,6 +46,7 @@ __all__ = [
 WARM_PASSES = 16  # over the records, typical of a warm-started solve after deleting up to 10 %
 COLD_PASSES = 24  # typical of a solve from zero
 TOLERANCE = 1e-9
+DISTANCE = 2.5e-3  # from the minimiser, for rows of norm 1: scores move by no more  (THEORY 6)
 EXPOSED = (
     "its base model carries no noise: once released, the difference exposes the deleted records"
 )
@@ -182,14 +184,17 @@ def residual_price(
 
 
 def release_noise(setting: Setting, target: EpsilonDelta) -> float | None:
-    """The noise of a draw around a point whose gradient is within TOLERANCE, rounding left out.
+    """The noise of a draw around a point near the minimiser, rounding left out.
 
-    noise_std = 2 tol / (m mu); None without strong convexity.
+    noise_std = 2 z / mu,   z = max(DISTANCE/M, tol/m); M is the rows' norm for two classes, and no
+    more than sqrt 2 times it otherwise. None without strong convexity.
     """
     strong_convexity = setting.assumptions.strong_convexity
     if setting.assumptions.regime != "strongly convex" or not strong_convexity:
         return None
-    return 2 * TOLERANCE / (strong_convexity * gdp_for_epsilon(target.level, target.delta))
+    steepest = setting.assumptions.lipschitz
+    distance = max(TOLERANCE / strong_convexity, DISTANCE / steepest if steepest else 0.0)
+    return 2 * distance / gdp_for_epsilon(target.level, target.delta)
 
 
 def _noise_first_history(setting: Setting, sigma: float, steps: int) -> History:

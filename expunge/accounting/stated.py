@@ -157,7 +157,8 @@ def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stat
         _check_fit(stated)
     records = _records(stated, kind, history)
     forgotten = _forgotten(stated, kind, history, records)
-    filled |= {"records": records, "forgotten": forgotten, "comparator": kind.comparator}
+    comparator = stated.comparator if stated.comparator in kind.formerly else kind.comparator
+    filled |= {"records": records, "forgotten": forgotten, "comparator": comparator}
     return stated.model_copy(update=filled)
 
 

@@ -7,7 +7,7 @@ not.
 
 import secrets
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -24,6 +24,10 @@ from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Fitted", "fresh_lineage"]
 
+BLOCK = 256  # records that share a checksum
+SIZE = 4  # bytes of a checksum
+CHANGED = "the stored records changed since fit; fit again"
+
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Fitted(Secret):
@@ -38,8 +42,9 @@ class Fitted(Secret):
         copied: This state was saved, loaded or copied, so that another one may exist.
         certificate: The certificate of the last request.
         issued: Hashes of the certificates since fit, in order.
-        fingerprint: A checksum of all that is stored, taken at fit and at every request and
-            carried by copies; never published.
+        fingerprint: Checksums of all that is stored, taken at fit and at every request and
+            carried by copies; never published. The first is of model and secret state, the others
+            of blocks of records, so that a request renews those that it changes.
     """
 
     job: Job
@@ -75,10 +80,16 @@ class Fitted(Secret):
         """The state after a request, before its certificate is issued."""
         return replace(self, job=job, outcome=outcome.lay_out())
 
-    def with_certificate(self, certificate: Certificate) -> Self:
-        """The state once its certificate is issued, with a fingerprint of its own."""
+    def with_certificate(self, certificate: Certificate, rows: Sequence[int]) -> Self:
+        """The state once its certificate is issued, with a fingerprint of its own.
+
+        Args:
+            rows: The request's, which have been erased.
+        """
         issued = (*self.issued, certificate.sha256)
-        return replace(self, certificate=certificate, issued=issued, fingerprint=None)
+        return replace(
+            self, certificate=certificate, issued=issued, fingerprint=self._renewed(rows)
+        )
 
     def check_unchanged(self) -> None:
         """Check that this is the last state, and that the stored values are those it was made with.
@@ -86,19 +97,59 @@ class Fitted(Secret):
         Raises:
             NoCertificate: a later request has erased records, or the stored values have changed.
         """
+        self._check_last()
+        if self._digest() != self.fingerprint:
+            raise NoCertificate(CHANGED)
+
+    def check_request(self, rows: Sequence[int]) -> None:
+        """Check the same of what a request reads in any case: its own rows, and the state.
+
+        Its cost does not depend on how many records there are, if they are a linear model's.
+
+        Raises:
+            NoCertificate: as `check_unchanged`.
+        """
+        self._check_last()
+        if self._renewed(rows) != self.fingerprint:
+            raise NoCertificate(CHANGED)
+
+    def _check_last(self) -> None:
         if self.rows.erasures != self.job.roster.request:
             raise NoCertificate(
                 "a later request has erased records of this state; go on from the state after it"
             )
-        if self._digest() != self.fingerprint:
-            raise NoCertificate("the stored records changed since fit; fit again")
 
     def _digest(self) -> bytes:
-        """A checksum of records, model and secret state, to notice accidental changes."""
-        roster, outcome = self.job.roster, self.outcome
-        named = (outcome.state, outcome.secret)
+        """Checksums of records, model and secret state, to notice accidental changes."""
+        columns = self._columns
+        blocks = range(-(-len(columns[0]) // BLOCK)) if columns else ()
+        return self._state_checksum() + b"".join(_block_checksum(columns, i) for i in blocks)
+
+    def _renewed(self, rows: Sequence[int]) -> bytes:
+        """The fingerprint with new checksums for the state and for blocks that hold these rows."""
+        if self.fingerprint is None or not self._columns:
+            return self._digest()
+        renewed = bytearray(self.fingerprint)
+        renewed[:SIZE] = self._state_checksum()
+        for block in {row // BLOCK for row in rows}:
+            place = SIZE * (1 + block)
+            renewed[place : place + SIZE] = _block_checksum(self._columns, block)
+        return bytes(renewed)
+
+    @property
+    def _columns(self) -> tuple[Tensor, ...]:
+        """What has a row for each record; empty where that is checked as a whole."""
+        columns = self.job.row_columns
+        return (*columns, self.job.roster.keys) if columns else ()
+
+    def _state_checksum(self) -> bytes:
+        """A checksum of all that is not checked by blocks."""
+        job, named = self.job, (self.outcome.state, self.outcome.secret)
         kept = (values[name] for values in named for name in sorted(values))
-        return _checksum((*self.job.stored_values(), roster.left, roster.keys, *kept))
+        if not job.row_columns:
+            return _checksum((*job.stored_values(), job.roster.left, job.roster.keys, *kept))
+        apart = {id(column) for column in job.row_columns}
+        return _checksum((*(v for v in job.stored_values() if id(v) not in apart), *kept))
 
     @property
     def covered(self) -> bool:
@@ -134,13 +185,19 @@ class Fitted(Secret):
         raise NotImplementedError
 
 
+def _block_checksum(columns: Iterable[Tensor], block: int) -> bytes:
+    """CRC-32 of a block of records."""
+    rows = slice(block * BLOCK, (block + 1) * BLOCK)
+    return _checksum(column[rows] for column in columns)
+
+
 def _checksum(tensors: Iterable[Tensor]) -> bytes:
     """CRC-32 of the bytes of these tensors."""
     value = 0
     for tensor in tensors:
         flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
         value = zlib.crc32(flat.numpy().data, value)
-    return value.to_bytes(4, "big")
+    return value.to_bytes(SIZE, "big")
 
 
 def fresh_lineage() -> str:

@@ -40,6 +40,14 @@ class Job(Secret):
         """The values that the model rests on, to notice accidental changes."""
         raise NotImplementedError
 
+    @property
+    def row_columns(self) -> tuple[Tensor, ...]:
+        """Those of them with a row for each record, in order, where changes are noticed by block.
+
+        Empty where they are looked at as a whole.
+        """
+        return ()
+
     def without(self, rows: Iterable[int]) -> Self:
         """The problem after one more request, for these rows; their values are not touched."""
         return replace(self, roster=self.roster.without(rows))

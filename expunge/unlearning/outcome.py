@@ -37,6 +37,7 @@ class Outcome(Secret):
             forgotten records are zeroed once a request has succeeded.
         flops: What it cost, counted; for the operator alone, never printed in a certificate,
             because a solver's iterations depend on what is forgotten.
+        read_every_row: Records beyond the request's own may have been read; for the operator alone.
     """
 
     state: dict[str, Tensor]
@@ -49,6 +50,7 @@ class Outcome(Secret):
     retained: tuple[str, ...] = ()
     secret: dict[str, Tensor] = field(default_factory=dict)
     flops: float = 0.0
+    read_every_row: bool = True
 
     def __post_init__(self) -> None:
         if self.noise_free and SALT not in self.secret:

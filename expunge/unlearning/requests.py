@@ -1,16 +1,18 @@
 """All or nothing: a request, the new state and its certificate, for every kind of model."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from expunge.accounting.certificate import Certificate
-from expunge.errors import NoCertificate, NotConverged
+from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.ids import check_request
 from expunge.unlearning.issuing import certify
+from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import ROWS
 
-__all__ = ["honour"]
+__all__ = ["honour", "refresh"]
 
 State = TypeVar("State", bound=Fitted)
 
@@ -37,16 +39,51 @@ def honour(
     check_request(request)
     with fitted.rows.busy:
         rows = fitted.job.roster.rows_of(ids)
-        fitted.check_unchanged()
-        job = fitted.job.without(rows)
-        try:
-            after = fitted.after(job, fitted.strategy.forget(job, fitted.outcome))
-        except NotConverged as error:
-            raise NoCertificate(str(error)) from error
+        fitted.check_request(rows)
+        after = _after(fitted, fitted.job.without(rows))
         certificate = certify(after, request)
         accept(after)
         secret = after.outcome.secret
         kept = [values for name, values in secret.items() if name.startswith(ROWS)]
         # Everything succeeded: only now does anything change.
         with fitted.rows.erasing(rows, kept):
-            return after.with_certificate(certificate), certificate.model_copy(deep=True)
+            return after.with_certificate(certificate, rows), certificate.model_copy(deep=True)
+
+
+def refresh(fitted: State) -> State:
+    """The same model, its secret state made anew from the records that are there.
+
+    What records forgotten since helped to make is not in it any more. Another thread waits.
+
+    Raises:
+        InvalidInput: the strategy keeps no such state.
+        NoCertificate: nothing was changed; the message says why.
+    """
+    strategy = fitted.strategy
+    if not hasattr(strategy, "refresh"):
+        raise InvalidInput("refresh", f"strategy {strategy.name!r} keeps no anchor to replace")
+    with fitted.rows.busy:
+        fitted.check_unchanged()
+        try:
+            outcome = strategy.refresh(fitted.job, fitted.outcome)
+        except NotConverged as error:
+            raise NoCertificate(str(error)) from error
+        return replace(fitted, outcome=outcome.lay_out(), fingerprint=None)
+
+
+def _after(fitted: State, job: Job) -> State:
+    """The state after a request, made from records that are as they were.
+
+    Raises:
+        NoCertificate: the strategy gave none, or read records that have changed.
+    """
+    try:
+        after = fitted.after(job, fitted.strategy.forget(job, fitted.outcome))
+    except Exception as error:
+        fitted.check_unchanged()  # which says better what is wrong
+        if isinstance(error, NotConverged):
+            raise NoCertificate(str(error)) from error
+        raise
+    if after.outcome.read_every_row and job.row_columns:  # else all of it has been checked
+        fitted.check_unchanged()
+    return after

@@ -1,7 +1,8 @@
 """Which records there are, and which of them left at which request. Public records come first.
 
 A row is a record's number from fit on; it never changes. `without` takes time in proportion to the
-request, not to the data: it adds one short list to those of the requests before.
+request, not to the data: it adds one short list to those of the requests before, and looking up
+who has left takes a few binary searches, however many requests there were.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,12 +30,19 @@ class Roster(Secret):
         public: How many records are public; they have the first rows and never leave.
         keys: (records,) 64-bit keys of the ids, for batches.
         departures: Rows that left, sorted, for each request.
+        merged: The same rows in a few sorted arrays, the longest first, to look rows up in.
     """
 
     ids: Mapping[Any, int]
     public: int
     keys: Tensor
     departures: tuple[np.ndarray, ...] = ()
+    merged: tuple[np.ndarray, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.departures and not self.merged:
+            whole = np.sort(np.concatenate(self.departures))
+            object.__setattr__(self, "merged", _merge((), whole))
 
     @classmethod
     def of(cls, ids: Mapping[Any, int], public: int, left: Tensor | None = None) -> "Roster":
@@ -74,12 +82,22 @@ class Roster(Secret):
     @property
     def forgotten(self) -> int:
         """How many private records have left."""
-        return sum(len(rows) for rows in self.departures)
+        return sum(len(rows) for rows in self.merged)
 
     @property
     def retained(self) -> int:
         """How many records are still there, public ones included."""
         return self.records - self.forgotten
+
+    @property
+    def places(self) -> int:
+        """The sum of the rows still there: with `retained`, tells one set of rows from another."""
+        return self.records * (self.records - 1) // 2 - sum(int(rows.sum()) for rows in self.merged)
+
+    @property
+    def last_rows(self) -> list[int]:
+        """The rows that left at the last request."""
+        return self.departures[-1].tolist() if self.departures else []
 
     @property
     def present(self) -> Tensor:
@@ -146,11 +164,21 @@ class Roster(Secret):
         if len(gone) >= self.retained:
             raise ValueError("forget: no record would remain, so there is no comparator")
         gone.setflags(write=False)
-        return replace(self, departures=(*self.departures, gone))
+        merged = _merge(self.merged, gone)
+        return replace(self, departures=(*self.departures, gone), merged=merged)
 
     def _has_left(self, row: int) -> bool:
-        for rows in self.departures:
+        for rows in self.merged:
             place = int(np.searchsorted(rows, row))
             if place < len(rows) and rows[place] == row:
                 return True
         return False
+
+
+def _merge(arrays: tuple[np.ndarray, ...], added: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Add an array to a few sorted ones; each is longer than the next, so there are few."""
+    kept = list(arrays)
+    while kept and len(kept[-1]) <= len(added):
+        added = np.sort(np.concatenate([kept.pop(), added]))
+    added.setflags(write=False)
+    return (*kept, added)

@@ -77,7 +77,9 @@ class Strategy(Protocol[Given]):
     done was done; sizes, noise and numbers of steps are functions of counts and targets, never of
     records; whatever is wrong raises `NoCertificate` (or `ValueError` for a setting) before
     anything is returned. Strategies of other packages also have a `comparator`, in words: what
-    their models are hard to tell from, which `accounting.kinds` says of ours.
+    their models are hard to tell from, which `accounting.kinds` says of ours. One that keeps secret
+    state made with records that may have left since has `refresh(job, before)` too, which makes it
+    anew; and one that reads no rows but the request's says so (`Outcome.read_every_row`).
     """
 
     name: ClassVar[str]

@@ -8,6 +8,7 @@ from expunge.accounting import Assumptions, History, InvalidInput, Phase
 from expunge.accounting.issue import issue
 from expunge.accounting.kinds import KINDS, check_capacity, forgotten_in
 from expunge.accounting.stated import Stated
+from expunge.accounting.verification import differences
 
 LOSS = Assumptions(strong_convexity=0.1, smoothness=1.0, lipschitz=1.0)
 IDENTITY = Assumptions(strong_convexity=0.0, smoothness=0.0, lipschitz=1.0, initial_distance=1e-3)
@@ -37,6 +38,17 @@ def test_a_strategy_is_certified_with_its_own_kind_of_history(strategy):
     assert certificate.comparator
     if KINDS[strategy].comparator is not None:
         assert certificate.comparator == KINDS[strategy].comparator
+
+
+@pytest.mark.parametrize("strategy", ["residual", "head", "head+finetune"])
+def test_certificates_with_an_earlier_versions_comparator_still_verify(strategy):
+    (before,) = KINDS[strategy].formerly
+    facts = {"delta": 1e-5, "stated": stated(strategy, comparator=before)}
+    certificate = issue(*HISTORIES["residual"], **facts)
+    assert certificate.comparator == before
+    assert not differences(certificate)
+    other = issue(*HISTORIES["residual"], delta=1e-5, stated=stated(strategy, comparator="mine"))
+    assert other.comparator == KINDS[strategy].comparator
 
 
 @pytest.mark.parametrize("strategy", [name for name in KINDS if name != "langevin"])

@@ -191,11 +191,14 @@ def test_langevin_is_excluded_when_the_target_is_missed():
     assert missed[-1] is langevin
 
 
-def test_residual_leaves_the_noise_that_its_tolerance_needs():
-    """THEORY 5.1: mu = 2 tol/(m noise_std), tol = 1e-9."""
-    found = strategies(SETTING)["residual"]
-    m = SETTING.assumptions.strong_convexity
-    mu = 2e-9 / (m * found.release_noise_std)
+@pytest.mark.parametrize(("ridge", "z"), [(None, 2.5e-3), (1e-8, 0.1)])
+def test_residual_leaves_the_noise_that_its_distance_or_its_tolerance_needs(ridge, z):
+    """THEORY 5.1 and 6: mu = 2 z/noise_std, z = max(2.5e-3/M, 1e-9/m)."""
+    constants = SETTING.assumptions
+    flat = replace(constants, strong_convexity=ridge or constants.strong_convexity)
+    found = strategies(replace(SETTING, assumptions=flat))["residual"]
+    assert constants.lipschitz == 1
+    mu = 2 * z / found.release_noise_std
     assert gdp_delta(mu, TARGET.level) <= TARGET.delta * (1 + 1e-9)
     assert mu == pytest.approx(gdp_for_epsilon(TARGET.level, TARGET.delta), rel=1e-9)
 

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,6 +170,20 @@ def test_any_change_of_what_is_stored_is_noticed(part):
     HARM[part](model.fitted_)
     with pytest.raises(NoCertificate, match="the stored records changed"):
         model.forget(30)
+
+
+def test_a_request_renews_the_checksums_of_what_it_changes_and_no_others():
+    X, y = labelled(1500)
+    model = CertifiedClassifier(strategy=Residual()).fit(X, y)
+    for ids in ([3], [700, 5, 1499], range(250, 260)):
+        model.forget(ids)
+        known = model.fitted_
+        assert known.fingerprint == replace(known, fingerprint=None).fingerprint
+    known.job.features[900, 0] += 1e-6  # in a block of its own
+    known.check_request([3, 700])
+    for check in (lambda: known.check_request([901]), known.check_unchanged):
+        with pytest.raises(NoCertificate, match="the stored records changed"):
+            check()
 
 
 @pytest.mark.parametrize("part", HARM)

@@ -19,9 +19,11 @@ from expunge.core.projection import l2_ball
 from expunge.losses import Squared
 from expunge.sampling import pngd
 from expunge.unlearning.ids import id_rows
+from expunge.unlearning.linear import pass_free
 from expunge.unlearning.linear import residual as residual_module
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.newton_step import NewtonStep
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.roster import Roster
 from tests.unlearning.monte_carlo import empirical_epsilon
@@ -192,7 +194,7 @@ def opposite_ends(monkeypatch, strategy):
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-9])
 def test_no_attack_on_residual_proves_more_even_with_the_worst_solver(monkeypatch, tolerance):
-    strategy = Residual(tolerance)
+    strategy = Residual(tolerance, distance=0)
     ends, outcome = opposite_ends(monkeypatch, strategy)
     certified = shift.bound(outcome.assumptions, outcome.history).epsilon(DELTA)
     noise_std, grid = strategy.noise(lonely_row(LEFT))
@@ -204,7 +206,7 @@ def test_no_attack_on_residual_proves_more_even_with_the_worst_solver(monkeypatc
 
 
 def test_a_third_of_the_residual_noise_and_no_unlearning_are_caught(monkeypatch):
-    strategy = Residual(1e-3)
+    strategy = Residual(1e-3, distance=0)
     ends, outcome = opposite_ends(monkeypatch, strategy)
     certified = shift.bound(outcome.assumptions, outcome.history).epsilon(DELTA)
     noise_std, grid = strategy.noise(lonely_row(LEFT))
@@ -214,3 +216,37 @@ def test_a_third_of_the_residual_noise_and_no_unlearning_are_caught(monkeypatch)
     still_learned = release.draw(np.tile(learned, (MODELS, 1)), noise_std, grid)
     retrained = release.draw(np.tile(ends[0], (MODELS, 1)), noise_std, grid)
     assert empirical_epsilon(still_learned, retrained, DELTA) > certified
+
+
+def ends_of_the_ball(monkeypatch, strategy):
+    """The two points farthest apart that a request without a pass may go to, taken by `forget`."""
+    base, left, ends = strategy.fit(lonely_row()), lonely_row().without([ROWS - 1]), []
+    best = residual_module.solve(left.objective, base.theta, tolerance=1e-14)
+    for sign in (1, -1):
+        reach = strategy.reach(left)
+        end = best.clone()
+        end[0, 0] += sign * reach * (1 - 1e-9)
+        farthest = NewtonStep(end, reach)
+        monkeypatch.setattr(pass_free, "newton_step", lambda *_, end=farthest, **__: end)
+        outcome = strategy.forget(left, base)
+        assert not outcome.read_every_row
+        ends.append(end.numpy()[0])
+    return ends, outcome
+
+
+@pytest.mark.parametrize("distance", [None, 1e-6, 0.3])
+def test_no_attack_on_a_request_without_a_pass_proves_more_even_at_the_balls_ends(
+    monkeypatch, distance
+):
+    strategy = Residual(distance=distance)
+    ends, outcome = ends_of_the_ball(monkeypatch, strategy)
+    certified = shift.bound(outcome.assumptions, outcome.history).epsilon(DELTA)
+    noise_std, grid = strategy.noise(lonely_row(LEFT))
+    centred = [
+        (release.draw(np.tile(end, (MODELS, 1)), noise_std, grid) - ends[0]) / noise_std
+        for end in ends
+    ]
+    assert certified <= TARGET.level
+    assert 0.5 * certified <= empirical_epsilon(*centred, DELTA) <= certified
+    thin = [release.draw(np.tile(end, (MODELS, 1)), noise_std / 3, grid) for end in ends]
+    assert empirical_epsilon(*thin, DELTA) > certified  # planted: a third of the noise

@@ -10,9 +10,9 @@ import torch
 
 from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.verification import differences
-from expunge.errors import NoCertificate, NotConverged
+from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.requests import honour
+from expunge.unlearning.requests import honour, refresh
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.records import labelled
 from tests.unlearning.test_released import CertifiedClassifier, CertifiedRegressor, fitted
@@ -194,3 +194,33 @@ def test_ids_cannot_be_turned_to_other_rows():
     before = states()["network"]
     with pytest.raises(TypeError, match="item assignment"):
         before.job.roster.ids["p1"] = 55
+
+
+def test_a_refresh_that_fails_changes_nothing(monkeypatch):
+    state = states()["classifier"]
+    before = stored(state)
+
+    def fails(*_):
+        raise NotConverged("planted")
+
+    monkeypatch.setattr(Residual, "refresh", fails)
+    with pytest.raises(NoCertificate, match="planted"):
+        refresh(state)
+    assert all(map(torch.equal, stored(state), before))
+    state.check_unchanged()
+
+
+def test_a_refresh_of_changed_records_or_of_an_earlier_state_is_refused():
+    state = states()["classifier"]
+    later, _ = honour(state, some_ids(state))
+    with pytest.raises(NoCertificate, match="a later request has erased records"):
+        refresh(state)
+    later.job.features[-1] *= 0.5
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        refresh(later)
+
+
+def test_networks_have_no_anchor_to_refresh():
+    state = fitted_network("retrain").fitted_
+    with pytest.raises(InvalidInput, match="'retrain' keeps no anchor"):
+        refresh(state)

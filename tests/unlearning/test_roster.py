@@ -120,6 +120,34 @@ def test_leaving_touches_nothing_that_is_as_long_as_the_table(monkeypatch):
     assert [len(rows) for rows in large.departures] == [1, 1, 1]
 
 
+def test_after_many_requests_whoever_left_is_looked_up_in_a_few_arrays():
+    order = np.random.default_rng(0).permutation(np.arange(40, 3000)).tolist()
+    later, gone = roster(private=2960), set()
+    for request in range(1000):
+        rows = order[2 * request : 2 * request + 1 + request % 2]
+        later, gone = later.without(rows), gone | set(rows)
+        assert sorted(later.last_rows) == sorted(rows)
+    assert len(later.merged) <= 12
+    assert set(np.concatenate(later.merged).tolist()) == gone
+    assert later.forgotten == len(gone)
+    assert later.places == sum(set(range(3000)) - gone)
+    for row in range(40, 3000):
+        if row in gone:
+            with pytest.raises(ValueError, match="still there"):
+                later.without([row])
+        else:
+            later.without([row])
+
+
+def test_a_roster_made_of_its_parts_knows_who_left():
+    later = roster().without([40, 99]).without([50])
+    again = Roster(later.ids, later.public, later.keys, later.departures)
+    assert (again.forgotten, again.places) == (later.forgotten, later.places)
+    with pytest.raises(ValueError, match="still there"):
+        again.without([99])
+    assert roster().last_rows == []
+
+
 def test_ids_stay_in_this_process():
     with pytest.raises(TypeError, match="private records"):
         pickle.dumps(NAMED)

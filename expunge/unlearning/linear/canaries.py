@@ -1,7 +1,7 @@
 """The worst case that a certificate must survive, built on purpose.
 
-- `residual`: two points at opposite ends of the ball that its check accepts, both of which pass it:
-  any solver may stop at either, so the claim covers them (THEORY 5.1).
+- `residual`: two points at opposite ends of the ball around the minimiser that its check accepts:
+  any solver may stop at either, so the claim covers them (THEORY 5.1, 6).
 - noisy descent: a problem of the same strategy and constants in which the forgotten records are all
   alike and the others sit at the origin, so that nothing but the ridge works against their pull.
   With a fixed normaliser this reaches sqrt((1 - 1/classes)/2) of the bound for softmax and 1/2 for
@@ -41,6 +41,9 @@ def accepted_extremes(job: LinearJob, strategy: Residual) -> tuple[Tensor, Tenso
         objective, job.beginning, tolerance=strategy.tolerance / 100, gram=objective.gram()
     )
     direction = _flattest(job, center)
+    if strategy.goes_without_passes(job):  # any point may be proven to lie in the ball
+        length = strategy.reach(job) * (1 - 1e-6) - strategy.tolerance / 100 / job.loss.l2
+        return center + length * direction, center - length * direction
     ends = []
     for sign in (1.0, -1.0):
         low, high = 0.0, strategy.tolerance / job.loss.l2

@@ -37,7 +37,7 @@ from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.saved_estimator import write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
-from expunge.unlearning.requests import honour
+from expunge.unlearning.requests import honour, refresh
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
@@ -137,6 +137,18 @@ class Certified(BaseEstimator):
         """
         self._state, certificate = honour(self.fitted_, ids, request)
         return certificate
+
+    def refresh(self) -> None:
+        """Replace the anchor that requests start from: a pass over the records that are there.
+
+        The model and its certificate stay as they are. A request does so itself when the anchor
+        has grown too old or too far away; calling this at quiet times keeps requests quick.
+
+        Raises:
+            InvalidInput: the strategy keeps no anchor.
+            NoCertificate: the stored records changed.
+        """
+        self._state = refresh(self.fitted_)
 
     def placebo(self, ids: Any) -> LinearHead:
         """What forgetting these would give at the same cost if nothing were carried over.
@@ -254,6 +266,7 @@ class Certified(BaseEstimator):
                 observer="all" if self.observer == "all" else "final",
                 seed=seed,
                 adaptive_requests=bool(self.adaptive_requests),
+                intercept=True,
             )
         )
         chosen = copy.deepcopy(self._choose(job))

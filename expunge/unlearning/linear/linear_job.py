@@ -27,6 +27,7 @@ class LinearJob(Job):
             are zeroed, those of the last request not yet.
         start: Where descent begins: the origin, or the public records' own minimiser.
         center: What the ridge pulls towards: the origin, or that minimiser.
+        intercept: The last feature is the constant that `core.rows` appends.
     """
 
     loss: LinearLoss
@@ -34,10 +35,15 @@ class LinearJob(Job):
     targets: Tensor
     start: Tensor | None = None
     center: Tensor | None = None
+    intercept: bool = False
 
     def stored_values(self) -> Iterator[Tensor]:
         yield from (self.features, self.targets)
         yield from (point for point in (self.start, self.center) if point is not None)
+
+    @property
+    def row_columns(self) -> tuple[Tensor, ...]:
+        return self.features, self.targets
 
     @property
     def objective(self) -> Objective:
@@ -53,8 +59,7 @@ class LinearJob(Job):
 
     @property
     def dimension(self) -> int:
-        outputs, features = self.objective.shape
-        return outputs * features
+        return self.loss.outputs * self.features.shape[1]
 
     @property
     def resolution(self) -> Resolution:
@@ -66,7 +71,7 @@ class LinearJob(Job):
         """The ridge's center."""
         if self.center is not None:
             return self.center
-        return torch.zeros(*self.objective.shape, dtype=torch.float64)
+        return torch.zeros(self.loss.outputs, self.features.shape[1], dtype=torch.float64)
 
     @property
     def beginning(self) -> Tensor:

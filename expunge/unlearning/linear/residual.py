@@ -1,16 +1,17 @@
-"""`residual`: solve to a checked gradient norm, then one exact draw. For observer `final`.
+"""`residual`: a point provably near the minimiser, then one exact draw. For observer `final`.
 
-    ||grad F_r(theta)|| <= tol, checked in float64 at the very vector that is noised, with a proven
-    rounding bound u, puts theta within z = (tol + u)/m of the retained objective's minimiser, so
+    a Newton step from the anchor, no row read but the request's own:  z <= reach     (THEORY 6)
+    or passes: ||grad F_r(theta)|| <= tol, checked in float64 at the very vector that is noised,
+    with a proven rounding bound u:                            z = (tol + u)/m        (THEORY 5.1)
 
-    mu = 2 z / noise_std   against retraining by the same rule            (THEORY 5.1)
+    mu = 2 reach / noise_std   against retraining by the same rule
 
 In the accountant this is one noisy step with the identity map (c = 1, s = 0) from a distance of
-2 z, the grid's rounding included. Warm start, solver and number of iterations may depend on the
+2 reach, the grid's rounding included. Warm start, solver and number of iterations may depend on the
 forgotten records: they only choose a point of that ball, and the draw is fresh.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -20,18 +21,20 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
-from expunge.accounting.prices import Price, residual_price
+from expunge.accounting.prices import DISTANCE, Price, residual_price
 from expunge.accounting.target import Observer
 from expunge.core import release
-from expunge.core.checks import check_fields, positive
+from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
 from expunge.losses.solver import solve
+from expunge.losses.squared import Squared
 from expunge.losses.tolerances import solution_norm
 from expunge.unlearning.linear.budget import warm_passes, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
-from expunge.unlearning.model_file import add_salt
+from expunge.unlearning.linear.pass_free import PassFree
+from expunge.unlearning.model_file import SALT, add_salt
 from expunge.unlearning.outcome import Outcome
 
 __all__ = ["Residual"]
@@ -41,20 +44,37 @@ MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pay
 
 @dataclass(frozen=True)
 class Residual:
-    """The strategy `residual`: solve to a checked gradient norm, then draw noise once.
+    """The strategy `residual`: a point provably near the minimiser, then one draw of noise.
 
     Args:
-        tolerance: Of the gradient norm; fixed in advance, never chosen by the data. Refused at fit
-            below what rounding allows by public constants; a strategy that is only named takes the
-            least allowed where that is more than 1e-9.
+        tolerance: Of the gradient norm at which passes stop; fixed in advance, never chosen by the
+            data. Refused at fit below what rounding allows by public constants; a strategy that is
+            only named takes the least allowed where that is more than 1e-9.
+        distance: z_max, how far from the minimiser the released point may provably be: a request
+            goes without a pass if a Newton step is proven to be as near. None takes 2.5e-3 over the
+            rows' norm, times the targets' bound of a regression where that is below 1. 0 is for
+            passes only, with no more noise than the tolerance needs.
+        max_anchor_age: In days: an older anchor, an un-noised solution that records forgotten since
+            have helped to make, is not used again, and the request replaces it.
+        state_limit: In GiB: sums of gradients and curvatures that would be larger are not kept, and
+            requests take passes. 1 GiB is for about 5,000 weights.
     """
 
     tolerance: float = 1e-9
+    distance: float | None = None
+    max_anchor_age: float = 30.0
+    state_limit: float = 1.0
     name: ClassVar[str] = "residual"
     observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
-        check_fields(self, tolerance=positive)
+        check_fields(
+            self,
+            tolerance=positive,
+            distance=optional(not_negative),
+            max_anchor_age=positive,
+            state_limit=not_negative,
+        )
 
     def fit(self, job: LinearJob) -> Outcome:
         """The minimiser itself, without noise.
@@ -67,19 +87,20 @@ class Residual:
         gram = objective.gram()
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
         whole = not job.roster.request  # else the sample is not by place in the table
-        known = _secret(objective, theta, gram) if whole else {"theta": theta}
+        if self.goes_without_passes(job):
+            known = self._rule(job).anchor_at(theta).tensors()
+        else:
+            known = _secret(objective, theta, gram) if whole else {"theta": theta}
         return Outcome({"theta": theta}, None, None, noise_free=True, secret=add_salt(known))
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
-        """The retained objective's minimiser, warm-started, plus one exact draw."""
-        objective, loss = job.objective, job.loss
-        gram = _gram_left(job, before)
-        theta = solve(objective, before.secret["theta"], tolerance=self.tolerance / 2, gram=gram)
+        """A point near the retained objective's minimiser, plus one exact draw."""
+        if self.goes_without_passes(job):
+            theta, secret, passed = self._step_or_passes(job, before)
+        else:
+            theta, secret = self._passes_only(job, before)
+            passed = True
         noise_std, grid = self.noise(job)
-        residual = float(objective.gradient(theta).norm())
-        most = solution_norm(loss, job.center, self.tolerance)
-        if not (residual <= self.tolerance and float(theta.norm()) <= most):  # `Resolution.check`
-            raise NoCertificate("the solver's point does not satisfy its own check")
         if job.seed is None:
             released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
         else:
@@ -91,17 +112,84 @@ class Residual:
             {"theta": released},
             assumptions,
             history,
-            declared=(
-                "the phase is the release: the identity map plus one exact draw; initial_distance "
-                "is twice (tolerance + rounding)/ridge, checked in float64 at the noised point",
-                "this model only; r successive ones seen together have sqrt(r) times its mu",
-            ),
-            retained=(
+            declared=self._declared(job),
+            retained=self._retained(job),
+            secret=secret,
+            read_every_row=passed,
+        )
+
+    def refresh(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The same model, with a new anchor of the records that are there: passes over them."""
+        if not self.goes_without_passes(job):
+            return before
+        theta = self._solve(job, before.secret["theta"], job.objective.gram())
+        salt = {name: value for name, value in before.secret.items() if name == SALT}
+        return replace(before, secret=self._rule(job).anchor_at(theta).tensors() | salt)
+
+    def _step_or_passes(
+        self, job: LinearJob, before: Outcome
+    ) -> tuple[Tensor, dict[str, Tensor], bool]:
+        """A point within reach, the secret state after it, and whether passes were made."""
+        rule = self._rule(job)
+        anchor, theta = rule.anchor_left(before.secret), before.secret["theta"]
+        if anchor is not None:
+            theta, near = rule.step(anchor)
+            if near:
+                return theta, replace(anchor, served=anchor.served + 1).tensors(), False
+        theta = self._solve(job, theta, job.objective.gram())
+        return theta, rule.after_passes(anchor, theta).tensors(), True
+
+    def _passes_only(self, job: LinearJob, before: Outcome) -> tuple[Tensor, dict[str, Tensor]]:
+        """A point within the tolerance, and the secret state after it."""
+        gram = _gram_left(job, before)
+        theta = self._solve(job, before.secret["theta"], gram)
+        return theta, _secret(job.objective, theta, gram)
+
+    def _solve(self, job: LinearJob, start: Tensor, gram: Gram) -> Tensor:
+        """A point within the tolerance, checked.
+
+        Raises:
+            NoCertificate: the solver's point does not satisfy its own check.
+        """
+        objective = job.objective
+        theta = solve(objective, start, tolerance=self.tolerance / 2, gram=gram)
+        residual = float(objective.gradient(theta).norm())
+        most = solution_norm(job.loss, job.center, self.tolerance)
+        if not (residual <= self.tolerance and float(theta.norm()) <= most):  # `Resolution.check`
+            raise NoCertificate("the solver's point does not satisfy its own check")
+        return theta
+
+    def goes_without_passes(self, job: LinearJob) -> bool:
+        """Whether requests may go without a pass; sizes and settings only."""
+        limit = self.state_limit * 2**30
+        return self.distance != 0 and PassFree.is_for(job.loss, job.features.shape[1], limit)
+
+    def _rule(self, job: LinearJob) -> PassFree:
+        return PassFree(job, self.tolerance, self.reach(job), self.max_anchor_age)
+
+    def _declared(self, job: LinearJob) -> tuple[str, ...]:
+        proven = "(tolerance + rounding)/ridge, checked in float64 at the noised point"
+        if self.goes_without_passes(job):
+            proven = "the distance from the minimiser that is proven for every noised point"
+        return (
+            "the phase is the release: the identity map plus one exact draw; initial_distance "
+            f"is twice {proven}",
+            "this model only; r successive ones seen together have sqrt(r) times its mu",
+        )
+
+    def _retained(self, job: LinearJob) -> tuple[str, ...]:
+        if not self.goes_without_passes(job):
+            return (
                 "the un-noised solution",
                 "the rows' Gram matrix, to the last bit that of the records without the forgotten "
                 "ones",
-            ),
-            secret=_secret(objective, theta, gram),
+            )
+        return (
+            "an un-noised solution, at most "
+            f"{self.max_anchor_age:g} days old, which records forgotten since helped to make; "
+            "the first request or refresh after that replaces it",
+            "sums of the rows' gradients and curvatures at it, to the last bit those of the "
+            "records without the forgotten ones",
         )
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
@@ -113,16 +201,30 @@ class Residual:
         noise_std, _ = attainable(self, job).noise(job)
         return residual_price(job.target, release_noise_std=noise_std, observer=job.observer)
 
-    def distance(self, job: LinearJob) -> float:
-        """2 (tol + u)/m: between two runs of the same rule. Public constants only."""
-        most = solution_norm(job.loss, job.center, self.tolerance)
+    def reach(self, job: LinearJob) -> float:
+        """z: how far from the minimiser the noised point is at most. Public constants only.
+
+        The larger of `distance` and (tol + u)/m, which passes reach.
+        """
+        loss = job.loss
+        most = solution_norm(loss, job.center, self.tolerance)
         rounding = job.resolution.gradient_rounding(most)
-        return 2 * (self.tolerance + rounding) / job.loss.l2 * (1 + 1e-12)
+        by_passes = (self.tolerance + rounding) / loss.l2 * (1 + 1e-12)
+        if self.distance is not None:
+            return max(self.distance, by_passes)
+        if not self.goes_without_passes(job):
+            return by_passes
+        size = min(1.0, loss.target_norm) if isinstance(loss, Squared) else 1.0
+        return max(size * DISTANCE / loss.row_norm, by_passes)
+
+    def separation(self, job: LinearJob) -> float:
+        """2 z: between two runs of the same rule. Public constants only."""
+        return 2 * self.reach(job)
 
     def noise(self, job: LinearJob) -> tuple[float, float]:
         """The noise_std and the grid that meet the target."""
         mu = gdp_for_epsilon(job.target.level, job.target.delta)
-        noise_std = self.distance(job) / (mu * MARGIN)
+        noise_std = self.separation(job) / (mu * MARGIN)
         grid = release.grid_for(std=noise_std, mu=mu, dimension=job.dimension)
         return noise_std, grid
 
@@ -136,7 +238,7 @@ class Residual:
             strong_convexity=0.0,
             smoothness=0.0,
             lipschitz=job.loss.gradient_bound(solution_norm(job.loss, job.center, self.tolerance)),
-            initial_distance=self.distance(job),
+            initial_distance=self.separation(job),
             marks={
                 "strong_convexity": "enforced",  # of the identity map, which this phase is
                 "smoothness": "enforced",

@@ -37,7 +37,7 @@ class Retrain:
         check_fields(self, tolerance=positive)
 
     def fit(self, job: LinearJob) -> Outcome:
-        theta = Residual(self.tolerance).fit(job).theta
+        theta = Residual(self.tolerance, distance=0).fit(job).theta
         phase = Phase(1, 1 / (job.loss.curvature + job.loss.l2), 0.0, job.roster.retained)
         loss = job.loss
         names = ("strong_convexity", "smoothness", "lipschitz", "weight_decay")

@@ -207,7 +207,13 @@ def _restored(saved: Saved) -> LinearFitted:
     )
     points = {name: tensors.get(name) for name in POINTS}
     job = LinearJob(
-        loss=head.loss, features=features, targets=targets, roster=roster, **points, **for_job
+        loss=head.loss,
+        features=features,
+        targets=targets,
+        roster=roster,
+        intercept=True,
+        **points,
+        **for_job,
     )
     fitted = LinearFitted(
         job=job,

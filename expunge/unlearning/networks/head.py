@@ -41,7 +41,6 @@ from expunge.unlearning.outcome import ROWS, Outcome
 __all__ = ["Head"]
 
 FEATURES = f"{ROWS}features"
-CARRIED = ("theta", "gram", "gram_of")  # residual's own secrets
 KEPT = (FEATURES, "scale", "center")
 FEATURES_KEPT = "the features of retained records; those of forgotten ones are zeroed"
 PUBLIC_PASSES = 100
@@ -84,10 +83,9 @@ class Head(NetworkStrategy):
 
     def residual(self, loss: LinearLoss) -> Residual:
         """What solves and releases the head."""
-        if self.tolerance is not None:
-            return Residual(self.tolerance)
         size = min(1.0, loss.target_norm) if isinstance(loss, Squared) else 1.0
-        return Residual(size * self.l2 / 1000)
+        tolerance = size * self.l2 / 1000 if self.tolerance is None else self.tolerance
+        return Residual(tolerance, distance=tolerance / self.l2)
 
     def fit(self, job: NetworkJob) -> Outcome:
         layer = _head_of(job)
@@ -111,7 +109,7 @@ class Head(NetworkStrategy):
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         kept = {name: before.secret[name] for name in KEPT}
         counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
-        carried = {name: before.secret[name] for name in CARRIED if name in before.secret}
+        carried = {name: value for name, value in before.secret.items() if name not in KEPT}
         known = Outcome({"theta": carried["theta"]}, None, None, secret=carried)
         solved = self.residual(counted.loss).forget(counted, known)
         return self._outcome(job, solved, kept, meter.flops)
@@ -170,6 +168,7 @@ class Head(NetworkStrategy):
             observer=job.observer,
             seed=job.seed,
             center=center,
+            intercept=_head_of(job).bias is not None,
         )
 
     def _loss_and_targets(self, job: NetworkJob) -> tuple[LinearLoss, Tensor]:

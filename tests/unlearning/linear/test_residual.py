@@ -27,8 +27,13 @@ LOSSES = (
 TARGETS = ((1.0, 1e-5), (0.01, 1e-9), (8.0, 1e-3), (1e-4, 1e-12))
 
 
+def passes(tolerance=1e-9):
+    """The strategy with passes only: noise for no more than the tolerance needs."""
+    return Residual(tolerance, distance=0)
+
+
 def forgotten(job, strategy=None, rows=(45, 70)):
-    strategy = strategy or Residual()
+    strategy = strategy or passes()
     return strategy.forget(without(job, list(rows)), strategy.fit(job))
 
 
@@ -44,7 +49,7 @@ def delta_of(mu, epsilon):
 @pytest.mark.parametrize("target", TARGETS)
 def test_twice_the_ball_and_the_grid_over_the_noise_meet_the_target(loss, target):
     """mu = (2 z + h sqrt(d))/noise_std, recomputed; delta(epsilon) in high precision."""
-    job, strategy = job_of(loss, target=target), Residual(1e-9)
+    job, strategy = job_of(loss, target=target), passes(1e-9)
     noise_std, grid = strategy.noise(job)
     rounding = gradient_rounding(
         loss, rows=100, features=5, divisor=100, theta_norm=solution_norm(loss)
@@ -61,17 +66,17 @@ def test_twice_the_ball_and_the_grid_over_the_noise_meet_the_target(loss, target
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_grid_is_a_power_of_two_and_costs_a_256th(target):
     job = job_of(target=target)
-    noise_std, grid = Residual().noise(job)
+    noise_std, grid = passes().noise(job)
     assert math.frexp(grid)[0] == 0.5
     spent = grid * math.sqrt(job.dimension)
-    mu = Residual().distance(job) / noise_std
+    mu = passes().separation(job) / noise_std
     assert spent <= mu * 1.05 * noise_std / 256
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_the_noised_point_has_a_gradient_within_the_tolerance(loss):
     job = job_of(loss)
-    after, strategy = without(job, [45, 70]), Residual(1e-8)
+    after, strategy = without(job, [45, 70]), passes(1e-8)
     outcome = strategy.forget(after, strategy.fit(job))
     point = outcome.secret["theta"]
     gradient = after.objective.gradient(point)
@@ -86,7 +91,7 @@ def test_the_noised_point_has_a_gradient_within_the_tolerance(loss):
 
 def test_the_fitted_model_is_the_minimiser_without_noise_or_certificate():
     job = job_of()
-    one, other = Residual().fit(job), Residual().fit(job)
+    one, other = passes().fit(job), passes().fit(job)
     assert torch.equal(one.theta, other.theta)
     assert one.history is None
     assert one.assumptions is None
@@ -108,7 +113,7 @@ def test_the_secret_state_after_a_request_knows_the_retained_rows_only():
 def test_requests_in_a_row_leave_the_gram_matrix_of_what_is_left(monkeypatch):
     """Of a sample, one row in three; rows that are gone are zeroed, as an operator does."""
     monkeypatch.setattr(objective_module, "SAMPLE", 33)
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     outcome = strategy.fit(job)
     for gone in ([45, 70], [46, 72, 90]):
         job = without(job, gone)
@@ -125,7 +130,7 @@ def assert_the_gram_is_of_what_is_left(job, outcome):
 
 
 def test_a_request_reads_its_own_rows_for_the_gram_matrix_and_no_others(monkeypatch):
-    job, strategy, seen = job_of(), Residual(), []
+    job, strategy, seen = job_of(), passes(), []
     before, after = strategy.fit(job), without(job, [45, 70])
     gram = Objective.gram
 
@@ -139,21 +144,21 @@ def test_a_request_reads_its_own_rows_for_the_gram_matrix_and_no_others(monkeypa
 
 
 def test_two_requests_at_once_leave_nothing_of_the_first():
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     after = without(without(job, [45]), [70])
     assert_the_gram_is_of_what_is_left(after, strategy.forget(after, strategy.fit(job)))
 
 
 def test_a_state_of_other_rows_leaves_nothing_of_them():
     """As many rows, and not the same: the state forgot 45, the job 46 and then 47."""
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     before = strategy.forget(without(job, [45]), strategy.fit(job))
     after = without(without(job, [46]), [47])
     assert_the_gram_is_of_what_is_left(after, strategy.forget(after, before))
 
 
 def test_a_state_by_another_rule_is_not_subtracted_from(monkeypatch):
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     before = strategy.fit(job)
     monkeypatch.setattr(objective_module, "STEPS", 2.0**15)
     after = without(job, [45, 70])
@@ -163,7 +168,7 @@ def test_a_state_by_another_rule_is_not_subtracted_from(monkeypatch):
 @pytest.mark.parametrize("known", [False, True])
 def test_a_sample_of_part_of_the_rows_is_never_carried_on(known, monkeypatch):
     monkeypatch.setattr(objective_module, "SAMPLE", 45)  # one row in two
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     if known:
         before = strategy.fit(job)
         job = without(job, [45])
@@ -178,7 +183,7 @@ def test_a_sample_of_part_of_the_rows_is_never_carried_on(known, monkeypatch):
 
 
 def test_what_an_older_version_knew_does_not_survive_a_request():
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     before = strategy.fit(job)
     old = {"theta": before.theta, "values": torch.ones(5), "vectors": torch.eye(5)}
     after = strategy.forget(without(job, [45]), replace(before, secret=add_salt(old)))
@@ -186,7 +191,7 @@ def test_what_an_older_version_knew_does_not_survive_a_request():
 
 
 def test_rows_that_are_blank_already_leave_nothing_of_what_they_held():
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     before, after = strategy.fit(job), without(job, [45, 70])
     after.features[[45, 70]] = 0
     assert_the_gram_is_of_what_is_left(after, strategy.forget(after, before))
@@ -209,7 +214,7 @@ def test_the_secret_state_does_not_depend_on_what_the_forgotten_rows_held():
 
 @pytest.mark.parametrize("move", [2e-8, 1.0, math.nan, math.inf])
 def test_a_solver_that_lies_gives_no_certificate(monkeypatch, move):
-    job, strategy = job_of(), Residual(1e-9)
+    job, strategy = job_of(), passes(1e-9)
     base = strategy.fit(job)
     monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + move)
     with pytest.raises(NoCertificate, match="does not satisfy its own check"):
@@ -221,17 +226,17 @@ def test_a_point_far_out_where_it_is_flat_is_covered_and_not_refused(monkeypatch
 
     Data decides where it stops, so a refusal there would tell of the data (THEORY 5.1 d).
     """
-    job, strategy = job_of(Logistic(l2=1e-2)), Residual(1e3)
+    job, strategy = job_of(Logistic(l2=1e-2)), passes(1e3)
     base = strategy.fit(job)
     monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + 1e3)
     found = strategy.forget(without(job, [45]), base)
     norm = float(found.secret["theta"].norm())
     assert solution_norm(job.loss) < norm < solution_norm(job.loss, None, 1e3)
-    assert strategy.distance(job) >= 2 * (1e3 + job.resolution.gradient_rounding(norm)) / 1e-2
+    assert strategy.separation(job) >= 2 * (1e3 + job.resolution.gradient_rounding(norm)) / 1e-2
 
 
 def test_a_point_too_far_out_gives_no_certificate(monkeypatch):
-    job, strategy = job_of(Logistic(l2=1e-2)), Residual(1e3)
+    job, strategy = job_of(Logistic(l2=1e-2)), passes(1e3)
     base = strategy.fit(job)
     monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + 1e7)
     with pytest.raises(NoCertificate, match="own check"):
@@ -243,8 +248,8 @@ def test_noise_and_record_depend_on_counts_and_constants_only():
     other = job_of()
     other.features[40:] = 0.3
     other.targets[40:] = 0
-    assert Residual().noise(job) == Residual().noise(other)
-    assert Residual().distance(job) == Residual().distance(other)
+    assert passes().noise(job) == passes().noise(other)
+    assert passes().separation(job) == passes().separation(other)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -257,22 +262,22 @@ def test_every_minimiser_is_within_the_stated_norm(loss):
     if isinstance(loss, Squared):
         job = job_of(loss)
         job.targets[:] = 5  # beyond the clip
-    assert float(Residual().fit(job).theta.norm()) <= solution_norm(loss)
+    assert float(passes().fit(job).theta.norm()) <= solution_norm(loss)
 
 
 def test_a_released_phase_is_one_noisy_identity_step_from_the_stated_distance():
     job = job_of()
     outcome = forgotten(job)
     (phase,) = outcome.history.phases
-    noise_std, _ = Residual().noise(job)
+    noise_std, _ = passes().noise(job)
     assert (phase.steps, phase.samples, phase.forgotten) == (1, 98, 0)
     assert phase.noise_std == noise_std
-    assert outcome.assumptions.initial_distance == Residual().distance(job)
+    assert outcome.assumptions.initial_distance == passes().separation(job)
     assert outcome.assumptions.mark("initial_distance") == "enforced"
 
 
 def test_two_runs_draw_different_noise_around_the_same_point():
-    job, strategy = job_of(), Residual()
+    job, strategy = job_of(), passes()
     base, after = strategy.fit(job), without(job, [45])
     one, other = strategy.forget(after, base), strategy.forget(after, base)
     assert torch.equal(one.secret["theta"], other.secret["theta"])
@@ -301,7 +306,7 @@ def test_the_printed_constants_hold_at_the_point_that_is_noised(loss, center_nor
         theta_norm=float(point.norm()),
         center_norm=center_norm,
     )
-    assert printed.initial_distance >= 2 * (Residual().tolerance + rounding) / loss.l2
+    assert printed.initial_distance >= 2 * (passes().tolerance + rounding) / loss.l2
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)

@@ -1,0 +1,130 @@
+"""Seconds to honour a request without a pass, beside refitting scikit-learn, in one run.
+
+Ten records of n x d float32 rows, two classes, l2 = 1e-3, (1, 1e-5): the library call `forget`,
+certificate and exact noise included, a median of several. Scikit-learn's LogisticRegression is
+refitted on the rows that are left, to a gradient norm that is measured here beside ours. Seconds
+are of the processor, all threads together, so that other work on the machine does not count.
+Loading the noise sampler, once in a process, is not counted.
+"""
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from expunge.core.rows import bounded_rows
+from expunge.losses import Logistic
+from expunge.losses.objective import Objective
+from expunge.unlearning.linear.anchor import Anchor
+from expunge.unlearning.linear.estimator import CertifiedClassifier
+from expunge.unlearning.linear.newton_step import newton_step
+from expunge.unlearning.linear.pass_free import PassFree
+from expunge.unlearning.linear.residual import Residual
+
+__all__ = ["LARGE", "SIZES", "compare", "measure"]
+
+L2, FORGOTTEN, REQUESTS, TOLERANCE = 1e-3, 10, 15, 1e-6
+SIZES = ((100_000, 64), (1_000_000, 64), (100_000, 384))
+LARGE = (*SIZES, (10_000_000, 64), (1_000_000, 384))
+STEADY = 1.5  # how much longer a request may take at one n than at another
+SHARES = ((300_000_000, 1 / 500), (50_000_000, 1 / 200))  # of a refit, from so many numbers on
+
+
+def measure(sizes: Iterable[tuple[int, int]] = SIZES) -> list[dict[str, object]]:
+    """Measure requests at every size beside a refit, and how they grow with the records."""
+    rows: list[dict[str, Any]] = []
+    by_width: dict[int, list[float]] = {}
+    for count, features in sizes:
+        rows.append(compare(count, features))
+        by_width.setdefault(features, []).append(rows[-1]["seconds"]["forget"])
+    return rows + [
+        {
+            "name": f"requests at the worst n over the best, d = {features}",
+            "ratio": max(spent) / min(spent),
+            "limit": STEADY,
+        }
+        for features, spent in by_width.items()
+        if len(spent) > 1
+    ]
+
+
+def compare(count: int, features: int) -> dict[str, Any]:
+    """Compare a request for ten of so many records with a refit."""
+    rows, labels = make_rows(count, features)
+    estimator = CertifiedClassifier(strategy=Residual(), l2=L2, classes=[0, 1])
+    fit = seconds(partial(estimator.fit, rows, labels))
+    spent, passes = requests(estimator)
+    norm = gradient_norm(estimator)
+    del estimator
+    left = FORGOTTEN * (REQUESTS + 1)
+    refit, reached = sklearn_refit(rows[left:], labels[left:])
+    forget = statistics.median(spent)
+    return {
+        "name": f"forget ten of {count:,} x {features} over refitting scikit-learn",
+        "ratio": forget / refit,
+        "limit": next((share for size, share in SHARES if count * features >= size), 1.0),
+        "seconds": {"forget": forget, "slowest": max(spent), "fit": fit, "sklearn": refit},
+        "requests": REQUESTS,
+        "requests_with_passes": passes,
+        "gradient_norm": norm,
+        "sklearn_gradient_norm": reached,
+    }
+
+
+def requests(model: CertifiedClassifier) -> tuple[list[float], int]:
+    """The seconds of each request for ten records, and how many took passes."""
+    model.forget(range(FORGOTTEN))  # loads what is loaded once
+    spent, passes = [], 0
+    for request in range(1, REQUESTS + 1):
+        ids = range(FORGOTTEN * request, FORGOTTEN * (request + 1))
+        spent.append(seconds(lambda ids=ids: model.forget(ids)))
+        passes += model.fitted_.outcome.read_every_row
+    return spent, passes
+
+
+def gradient_norm(model: CertifiedClassifier) -> float:
+    """The norm of the gradient at the point of the last request, before its noise."""
+    fitted = model.fitted_
+    job, strategy = fitted.job, fitted.strategy
+    anchor = Anchor.of(fitted.outcome.secret)
+    assert anchor is not None
+    rule = PassFree(job, strategy.tolerance, strategy.reach(job), strategy.max_anchor_age)
+    step = newton_step(anchor, rule.terms, center=job.center, intercept=job.intercept)
+    return float(job.objective.gradient(step.theta).norm())
+
+
+def make_rows(count: int, features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Make rows of norm 1 with a decaying spectrum, and noisy labels of a linear rule."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((count, features), dtype=np.float32)
+    rows *= np.logspace(0, -1.5, features, dtype=np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rule = 8 * rng.standard_normal(features, dtype=np.float32)
+    return rows, (rows @ rule + rng.logistic(size=count) > 0).astype(np.int64)
+
+
+def sklearn_refit(rows: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Refit scikit-learn on our bounded rows; seconds, and the gradient norm it reaches."""
+    bounded = bounded_rows(rows, 1.0).astype(np.float64)  # float32 stops it early
+    objective = Objective(Logistic(L2), torch.from_numpy(bounded), torch.from_numpy(labels))
+    model = LogisticRegression(
+        C=1 / (L2 * len(rows)), fit_intercept=False, tol=TOLERANCE, max_iter=5000
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        took = seconds(lambda: model.fit(bounded, labels))
+    theta = torch.from_numpy(np.ascontiguousarray(model.coef_, dtype=np.float64))
+    return took, float(objective.gradient(theta).norm())
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor seconds that the work takes."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start

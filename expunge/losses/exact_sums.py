@@ -1,0 +1,71 @@
+"""Sums of whole numbers that are exact: the same bits in any order, and what is added comes off.
+
+    value = high 2^32 + low,   0 <= low < 2^32
+
+Both parts are 64-bit whole numbers, so a sum of 2^40 terms below 2^54 does not overflow. Each value
+is written in one way only: after adding and subtracting records in any order a sum has, bit for
+bit, the parts that it would have if the records that left had never been there (THEORY 6).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["ExactSum", "Running"]
+
+SHIFT = 32
+MASK = (1 << SHIFT) - 1
+PENDING = 256  # terms below 2^54 that a 64-bit number holds, with room to spare
+
+
+@dataclass(frozen=True)
+class ExactSum:
+    """A tensor of whole numbers, each in two parts.
+
+    Args:
+        high, low: (...,) int64 each.
+    """
+
+    high: Tensor
+    low: Tensor
+
+    @classmethod
+    def zero(cls, *shape: int) -> "ExactSum":
+        return cls(torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64))
+
+    def plus(self, whole: Tensor) -> "ExactSum":
+        """The sum with these whole numbers (int64) added, or their negatives to take them off."""
+        low = self.low + (whole & MASK)
+        high = self.high + (whole >> SHIFT) + (low >> SHIFT)
+        return ExactSum(high, low & MASK)
+
+    def value(self, unit: float) -> Tensor:
+        """The sum times a power of two, each number rounded once to float64."""
+        return (self.high.double() * 2.0**SHIFT + self.low.double()) * unit
+
+
+class Running:
+    """A sum that is being added up, term by term, below 2^54 each."""
+
+    def __init__(self, *shape: int) -> None:
+        self._total = ExactSum.zero(*shape)
+        self._pending = torch.zeros(shape, dtype=torch.int64)
+        self._terms = 0
+
+    def add(self, whole: Tensor) -> None:
+        """Add whole numbers below 2^54 (int64)."""
+        self._pending += whole
+        self._terms += 1
+        if self._terms == PENDING:
+            self._flush()
+
+    def total(self) -> ExactSum:
+        """The sum so far."""
+        self._flush()
+        return self._total
+
+    def _flush(self) -> None:
+        self._total = self._total.plus(self._pending)
+        self._pending.zero_()
+        self._terms = 0

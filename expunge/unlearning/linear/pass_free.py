@@ -1,0 +1,106 @@
+"""Requests without a pass: when a Newton step from the anchor is enough, and what if it is not.
+
+    z <= reach      the step's point, nothing of the data read but the request's own rows
+    otherwise       passes, begun at the step's point, to the gradient's tolerance
+
+`reach` is fixed at fit from public constants, and the noise covers twice that distance whatever
+happens: which of the two it was, and z, depend on the records, and nothing that leaves tells
+(THEORY 6). A request that needed passes also makes a new anchor, where the old one has answered
+some; where it has not, a new one would not either, and the tries get rarer.
+"""
+
+import time
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from expunge.losses.linear import LinearLoss
+from expunge.losses.logistic import Logistic
+from expunge.losses.row_terms import RowTerms, has_terms
+from expunge.losses.tolerances import solution_norm
+from expunge.unlearning.linear.anchor import Anchor
+from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.newton_step import newton_step
+
+__all__ = ["PassFree", "state_bytes"]
+
+DAY = 86400
+ENTRY = 16  # bytes of an exact sum's entry
+SMALLEST, LARGEST = 1e-60, 1e60  # row norms whose squares leave room
+LONGEST_WAIT = 64
+
+
+def state_bytes(loss: LinearLoss, features: int) -> int:
+    """How large an anchor's sums are."""
+    dimension = loss.outputs * features
+    matrices = 2 if isinstance(loss, Logistic) else 1
+    return ENTRY * (matrices * dimension**2 + dimension)
+
+
+@dataclass(frozen=True, repr=False)
+class PassFree:
+    """The rule by which a job's requests go without a pass.
+
+    Args:
+        tolerance: Of the gradient norm at which passes stop.
+        reach: z_max: how far from the minimiser the released point may provably be at most.
+        max_anchor_age: In days.
+    """
+
+    job: LinearJob
+    tolerance: float
+    reach: float
+    max_anchor_age: float
+
+    @staticmethod
+    def is_for(loss: LinearLoss, features: int, limit: float) -> bool:
+        """Whether sums of this loss's rows are known, and not larger than so many bytes."""
+        known = has_terms(loss) and SMALLEST < loss.row_norm < LARGEST
+        return known and state_bytes(loss, features) <= limit
+
+    @property
+    def terms(self) -> RowTerms:
+        job = self.job
+        most = solution_norm(job.loss, job.center, self.tolerance)
+        return RowTerms(job.loss, job.features.shape[1], most)
+
+    def anchor_at(self, point: Tensor, wait: int = 0) -> Anchor:
+        """A new anchor at a point that passes have found: one pass."""
+        roster = self.job.roster
+        made = Anchor.at(point, self.terms, self.job.objective, roster.places, int(time.time()))
+        return replace(made, wait=wait)
+
+    def anchor_left(self, before: dict[str, Tensor]) -> Anchor | None:
+        """The kept anchor once the request's rows have left it.
+
+        None where none was kept, where it is of other rows, where it is too old, or where the
+        request's rows are no records any more: what would then be left is not the others' sum.
+        """
+        job, kept = self.job, Anchor.of(before)
+        if kept is None or not 0 <= time.time() - kept.made <= self.max_anchor_age * DAY:
+            return None
+        rows = job.roster.last_rows
+        largest = job.features[rows].abs().amax(1)
+        if not bool(((largest > 0) & (largest <= job.loss.row_norm)).all()):
+            return None
+        left = kept.moved(rows, self.terms, job.features, job.targets)
+        of_these = (left.rows, left.places) == (job.roster.retained, job.roster.places)
+        return left if of_these else None
+
+    def step(self, anchor: Anchor) -> tuple[Tensor, bool]:
+        """A Newton step's point, and whether it is provably within reach of the minimiser."""
+        job = self.job
+        step = newton_step(anchor, self.terms, center=job.center, intercept=job.intercept)
+        if step.distance <= self.reach:
+            return step.theta, True
+        sane = float(step.theta.norm()) <= self.terms.reach
+        return (step.theta if sane else anchor.point), False
+
+    def after_passes(self, anchor: Anchor | None, theta: Tensor) -> Anchor:
+        """The anchor after a request that passes have answered with this point."""
+        if anchor is None:
+            return self.anchor_at(theta)
+        if anchor.failed < anchor.wait:
+            return replace(anchor, failed=anchor.failed + 1)
+        wait = 0 if anchor.served else min(LONGEST_WAIT, 2 * anchor.wait + 1)
+        return self.anchor_at(theta, wait)
