@@ -225,7 +225,7 @@ def _other(value: Any) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
-        return value - 1
+        return value - 1 if abs(value) < 2**50 else 1
     if isinstance(value, str):
         digits = re.search(r"[1-9]", value)
         if digits:

@@ -6,7 +6,7 @@ between pointers and cells, free blocks in it, tails of overflow pages, and free
 
 from collections.abc import Iterator
 
-__all__ = ["harmless_bytes"]
+__all__ = ["GAP", "harmless_bytes"]
 
 GAP = "unallocated space within a page"
 FREE = "a free page"
