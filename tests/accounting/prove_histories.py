@@ -290,9 +290,9 @@ def _spend(steps: list[checker.Step], start: mpf) -> mpf | None:
     for c, s, shift in zip(cs, ss, shifts, strict=True):
         zs.append(c * zs[-1] + s - shift)
     missing = max(mpf(0), *(-w * z for w, z in zip(weights, zs[1:], strict=True)))
-    if missing > S * mpf(2) ** -250:
-        if vs[-1] == 0:
-            return None
+    if missing > S * mpf(2) ** -250 and vs[-1] == 0:
+        return None
+    if vs[-1]:  # however little is missing: at the first steps w may be smaller still
         shifts[-1] += missing
         larger = [z + missing / w if w else z for w, z in zip([weight, *weights], zs, strict=True)]
         zs = [*larger[:-1], zs[-1]]

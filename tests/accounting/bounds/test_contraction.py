@@ -84,13 +84,13 @@ def test_the_quadrature_catches_unlearning_steps_that_forget_the_clipped_gradien
     monkeypatch,
 ):
     """Same data, different points: clipped gradients still differ by up to 2C (THEORY 2.4)."""
-    stretch = shift.gdp_of_stretch
+    stretch = shift.pull_stretch
 
     def faulty(parts, distance, diameter):
         parts = [p if p.differs else replace(p, shift=0.0) for p in parts]
         return stretch(parts, distance, diameter)
 
-    monkeypatch.setattr(shift, "gdp_of_stretch", faulty)
+    monkeypatch.setattr(shift, "pull_stretch", faulty)
     # An expansive threshold keeps the two chains apart on either side of it.
     radius, C, eta = 3.0, 1.0, 0.5
     before, after = Phase(1, eta, 0.3, 10, 9), Phase(6, eta, 0.3, 1)
