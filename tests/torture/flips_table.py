@@ -1,20 +1,9 @@
-"""The tables about bit flips in docs/reliability.md, from the committed results.
+"""The tables about bit flips in docs/reliability.md (`tables`)."""
 
-python -m tests.torture.flips_table     writes them into the page
-"""
-
-import json
-import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-__all__ = ["flips_table", "page_with_table", "write"]
-
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/reliability.md"
-RESULTS = Path(__file__).parent / "results/flips.jsonl"
-BEGIN, END = "<!-- flips: begin -->", "<!-- flips: end -->"
+__all__ = ["flips_table"]
 
 Lines = list[dict[str, Any]]
 
@@ -64,21 +53,3 @@ def _row(name: str, lines: Lines) -> tuple[Any, ...]:
 def _table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     lines = [heads, ("---",) * len(heads), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
-def page_with_table(text: str) -> str:
-    """The page with the tables made anew."""
-    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    made = f"{BEGIN}\n{flips_table(lines)}\n{END}"
-    pattern = re.compile(f"{BEGIN}.*?{END}", re.DOTALL)
-    assert pattern.search(text), "no place for the table"
-    return pattern.sub(lambda _: made, text)
-
-
-def write() -> None:
-    """Write the tables into the page."""
-    PAGE.write_text(page_with_table(PAGE.read_text()))
-
-
-if __name__ == "__main__":
-    write()

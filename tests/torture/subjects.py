@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from expunge.workspace.audit import audit, last_audit
+from expunge.workspace.audit import audit
+from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.folder import Folder
 from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
@@ -110,7 +111,7 @@ def subject_of(workspace: Path, scratch: Path) -> Subject:
         with folder.ledger.reading() as entries:
             model = entries.models()[-1]
         folder.ledger.close()
-        return last_audit(folder, model)
+        return read_audit(workspace / AUDIT, model)
 
     def verdict() -> tuple[str | None, Any]:
         found = verify(workspace)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.torture.flips_table import flips_table
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reliability.md"
 RESULTS = Path(__file__).parent / "results"
@@ -50,7 +52,10 @@ def _wrong(lines: Lines) -> int:
     return sum(len(line["wrong"]) for line in lines)
 
 
-TABLES: dict[str, Callable[[Lines], str]] = {"kills": kills_table}
+TABLES: dict[str, Callable[[Lines], str]] = {
+    "kills": kills_table,
+    "flips": flips_table,
+}
 
 
 def page_with_tables(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from expunge.ledger import ledger as ledger_module
 from expunge.store.index import File
 from expunge.workspace import generation_checks
-from tests.torture import flips, flips_table
+from tests.torture import flips, tables
 from tests.torture.sqlite_bytes import GAP, harmless_bytes
 from tests.torture.subjects import SUBJECTS
 
@@ -17,12 +17,12 @@ LEAST = 2000
 
 
 def lines_committed():
-    return [json.loads(line) for line in flips_table.RESULTS.read_text().splitlines()]
+    return [json.loads(line) for line in (tables.RESULTS / "flips.jsonl").read_text().splitlines()]
 
 
 def test_the_page_shows_the_committed_results():
-    page = flips_table.PAGE.read_text()
-    assert page == flips_table.page_with_table(page)
+    page = tables.PAGE.read_text()
+    assert page == tables.page_with_tables(page)
 
 
 def test_the_committed_results_are_of_enough_flips_in_every_file_and_nothing_went_wrong():
