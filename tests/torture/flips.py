@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
@@ -139,7 +140,8 @@ def _opened_by(subject: Subject) -> dict[str, set[Path]]:
 
 def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
     if event in ("open", "sqlite3.connect") and isinstance(arguments[0], str | bytes | Path):
-        OPENED.add(os.fsdecode(arguments[0]))
+        opened = os.fsdecode(arguments[0])
+        OPENED.add(unquote(urlsplit(opened).path) if opened.startswith("file:") else opened)
 
 
 def _said(subject: Subject, names: Iterable[str] | None = None) -> dict[str, Any]:
