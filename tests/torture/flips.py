@@ -84,7 +84,7 @@ def flipped_lines(
     before, expected, opened = _files(subject.folder), _said(subject), _opened_by(subject)
     for path in sorted({path for path, _ in places}):
         line = _line(name, "flips", subject, path)
-        asked = {reading: expected[reading] for reading in expected if path in opened[reading]}
+        asked = _asked(expected, opened, path)
         unused = harmless_bytes(before[path]) if path.name == LEDGER else {}
         for bit in [bit for other, bit in places if other == path]:
             flipped = bytearray(before[path])
@@ -138,6 +138,12 @@ def _opened_by(subject: Subject) -> dict[str, set[Path]]:
     return opened
 
 
+def _asked(expected: dict[str, Any], opened: dict[str, set[Path]], path: Path) -> dict[str, Any]:
+    """What is expected of the readings that open a file, and always of `verify`."""
+    names = [name for name in expected if path in opened[name] or name in VERIFY]
+    return {name: expected[name] for name in names}
+
+
 def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
     if event in ("open", "sqlite3.connect") and isinstance(arguments[0], str | bytes | Path):
         opened = os.fsdecode(arguments[0])
@@ -177,7 +183,7 @@ def targeted_lines(name: str, subject: Subject, files: str = "") -> Iterator[dic
             continue
         for what, content in changes:
             _put(path, content)
-            asked = {reading: expected[reading] for reading in expected if path in opened[reading]}
+            asked = _asked(expected, opened, path)
             _judge(line, subject, path, asked, what, None)
             _restore(subject.folder, before)
         if line["count"]:
