@@ -64,3 +64,13 @@ def test_the_first_screen_has_a_picture_and_the_two_commands():
 def test_every_link_of_the_readme_leads_somewhere():
     for link in re.findall(r"\]\(((?!http)[^)#]+)", README):
         assert (ROOT / link).exists(), link
+
+
+def test_what_a_request_without_a_pass_costs_is_what_was_measured():
+    rows = json.loads((ROOT / "benchmarks/pass_free.json").read_text())
+    (row,) = (row for row in rows if "1,000,000 x 64" in row["name"])
+    seconds = row["seconds"]
+    request, refit = f"{1000 * seconds['forget']:.1f} ms", f"{seconds['sklearn']:.1f} s"
+    for page in (README, (ROOT / "docs/pass_free.md").read_text()):
+        assert request in page
+        assert refit in page
