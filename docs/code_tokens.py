@@ -104,11 +104,13 @@ def table(before: dict[str, int], now: dict[str, int]) -> str:
 def main(
     package: Annotated[str, typer.Argument(help="A folder of the project.")] = "expunge/unlearning",
     before: Annotated[str, typer.Option(help="The commit to compare with.")] = BEFORE,
+    after: Annotated[str | None, typer.Option(help="A later commit; the tree if none.")] = None,
     files: Annotated[bool, typer.Option("--files", help="Show the counts of each file.")] = False,
 ) -> None:
-    """Print the code tokens of a package at a commit and in the working tree."""
+    """Print the code tokens of a package at a commit, and in the working tree or at a later one."""
     try:
-        earlier, now = tokens_at_commit(package, before), tokens_in_tree(package)
+        earlier = tokens_at_commit(package, before)
+        now = tokens_in_tree(package) if after is None else tokens_at_commit(package, after)
     except LookupError as error:
         sys.exit(f"code_tokens: {error}")
     if not now:
@@ -117,7 +119,9 @@ def main(
         print(table(earlier, now))
     old, new = sum(earlier.values()), sum(now.values())
     print(f"{package} at {before}: {old:,} code tokens in {len(earlier)} files")
-    print(f"{package} now: {new:,} code tokens in {len(now)} files")
+    print(
+        f"{package} {'now' if after is None else f'at {after}'}: {new:,} code tokens in {len(now)} files"
+    )
     print(f"ratio: {new / old:.3f} ({100 * (new / old - 1):+.1f} %)")
 
 
