@@ -107,7 +107,7 @@ def main(
     after: Annotated[str | None, typer.Option(help="A later commit; the tree if none.")] = None,
     files: Annotated[bool, typer.Option("--files", help="Show the counts of each file.")] = False,
 ) -> None:
-    """Print the code tokens of a package at a commit, and in the working tree or at a later one."""
+    """Print the code tokens of a package at a commit, and in the tree or at a later one."""
     try:
         earlier = tokens_at_commit(package, before)
         now = tokens_in_tree(package) if after is None else tokens_at_commit(package, after)
