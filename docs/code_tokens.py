@@ -119,9 +119,8 @@ def main(
         print(table(earlier, now))
     old, new = sum(earlier.values()), sum(now.values())
     print(f"{package} at {before}: {old:,} code tokens in {len(earlier)} files")
-    print(
-        f"{package} {'now' if after is None else f'at {after}'}: {new:,} code tokens in {len(now)} files"
-    )
+    when = "now" if after is None else f"at {after}"
+    print(f"{package} {when}: {new:,} code tokens in {len(now)} files")
     print(f"ratio: {new / old:.3f} ({100 * (new / old - 1):+.1f} %)")
 
 
