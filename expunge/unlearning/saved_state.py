@@ -17,7 +17,7 @@ from expunge.accounting.target import EpsilonDelta
 from expunge.errors import InvalidInput
 from expunge.store import Lineage
 from expunge.unlearning.fitted import Fitted
-from expunge.unlearning.ids import RowNumbers
+from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 
@@ -28,6 +28,7 @@ __all__ = [
     "outcome_document",
     "records_in",
     "restore_outcome",
+    "restore_roster",
     "restore_terms",
     "secret_tensors",
     "terms_document",
@@ -75,6 +76,23 @@ def ids_document(roster: Roster) -> list[Any] | None:
         if type(id_) not in (str, int) or LONE.search(str(id_)):
             raise InvalidInput("ids", f"{id_!r} cannot be saved; texts and whole numbers can")
     return list(roster.ids)
+
+
+def restore_roster(ids: list[Any] | None, private: int, public: int, left: Tensor) -> Roster:
+    """The roster of a document and a state: who was there, and who left.
+
+    The counts are held against the state before anything of their size is made.
+
+    Args:
+        ids: What `ids_document` gave.
+        left: The request at which each record left, as the property of `Roster`.
+
+    Raises:
+        ValueError: the state has another number of records than the document.
+    """
+    if min(private, public) < 0 or private + public != len(left):
+        raise ValueError(f"{len(left)} records in the state, {private + public} in the document")
+    return Roster.of(id_rows(ids, private, public), public, left)
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:

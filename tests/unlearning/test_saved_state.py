@@ -8,10 +8,12 @@ import torch
 
 from expunge.unlearning.saved_state import (
     account_document,
+    ids_document,
     lineage_of,
     outcome_document,
     records_in,
     restore_outcome,
+    restore_roster,
     restore_terms,
     secret_tensors,
     terms_document,
@@ -77,3 +79,16 @@ def test_the_lineage_names_the_fit_and_its_certificates(state):
     assert lineage.fit == state.lineage
     assert lineage.issued == state.issued
     assert len(lineage.issued) == state.job.roster.request
+
+
+def test_the_roster_comes_back_as_it_was(state):
+    roster = state.job.roster
+    again = restore_roster(ids_document(roster), roster.private, roster.public, roster.left)
+    assert (dict(again.ids), again.public) == (dict(roster.ids), roster.public)
+    assert torch.equal(again.left, roster.left)
+
+
+@pytest.mark.parametrize(("private", "public"), [(2**70, 0), (0, 2**70), (-1, 4), (4, -1), (2, 2)])
+def test_counts_that_are_not_the_states_are_refused_before_anything_of_their_size(private, public):
+    with pytest.raises(ValueError, match="3 records in the state"):
+        restore_roster(None, private, public, torch.zeros(3, dtype=torch.int64))

@@ -31,12 +31,10 @@ from expunge.store import (
     unpack,
     write,
 )
-from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import salt_in
-from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
@@ -44,6 +42,7 @@ from expunge.unlearning.saved_state import (
     lineage_of,
     outcome_document,
     restore_outcome,
+    restore_roster,
     restore_terms,
     secret_tensors,
     terms_document,
@@ -198,8 +197,8 @@ def _restored(saved: Saved) -> LinearFitted:
     for_job, for_fitted = restore_terms(document["terms"])
     outcome = restore_outcome(document["outcome"], tensors_of(model), tensors)
     head = LinearHead.of(outcome.theta, document["head"])
-    ids = id_rows(document["ids"], document["private"], document["public"])
-    roster = Roster.of(ids, document["public"], tensors["left"])
+    counts = document["private"], document["public"]
+    roster = restore_roster(document["ids"], *counts, tensors["left"])
     parts = [_rows(saved, chunk, head) for chunk in saved.chunks(ROWS)]
     features, targets = (
         torch.from_numpy(np.concatenate([part[name] for part in parts])).to(document["device"])

@@ -56,6 +56,7 @@ from expunge.unlearning.saved_state import (
     outcome_document,
     records_in,
     restore_outcome,
+    restore_roster,
     restore_terms,
     secret_tensors,
     terms_document,
@@ -244,7 +245,8 @@ def _job(
         raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
     frozen = _frozen_names(strategy, document["head"], list(document["module"]))
     template = _template(again.model, document["module"], _part(tensors, "start"), frozen)
-    roster = _roster(document, tensors["left"])
+    public_count = (document["public"] or [0])[0]
+    roster = restore_roster(document["ids"], document["private"], public_count, tensors["left"])
     inputs, targets = _private(document, tensors, again, roster)
     public = (None, None) if again.public is None else tensors_of(again.public, "public")
     if _public_sha256(*public) != document["public"]:
@@ -321,18 +323,6 @@ def _template(
     if _described_module(template) != stated:
         raise ValueError("the saved start is not the one that the document names")
     return template
-
-
-def _roster(document: dict[str, Any], left: Tensor) -> Roster:
-    """Who was there, and who left.
-
-    Raises:
-        ValueError: the state has another number of records than the document.
-    """
-    public, count = (document["public"] or [0])[0], document["private"]
-    if len(left) != public + count:
-        raise ValueError(f"{len(left)} records in the state, {public + count} in the document")
-    return Roster.of(id_rows(document["ids"], count, public), public, left)
 
 
 def _private_there(roster: Roster) -> Tensor:
