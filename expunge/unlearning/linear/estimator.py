@@ -22,6 +22,7 @@ from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.ids import frame_index
 from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
+from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.saved_estimator import read_fitted
 from expunge.unlearning.settings import rebuild
@@ -203,7 +204,13 @@ def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    fitted, kind, kept = read_fitted(folder, ESTIMATORS)
+    return read_fitted(folder, ESTIMATORS, _resume)
+
+
+def _resume(
+    fitted: LinearFitted, kind: str, kept: dict[str, Any]
+) -> CertifiedClassifier | CertifiedRegressor:
+    """The estimator of this kind, with the parameters and the state that were saved."""
     parameters = kept["set"] | {"strategy": rebuild(kept["set"]["strategy"])}
     estimator = ESTIMATORS[kind](**parameters)
     estimator.resume(fitted, kept["feature_names"])

@@ -5,10 +5,10 @@ state       what the next request starts from: un-noised solutions, Gram matrice
 rows        features and targets, in chunks; a request rewrites those that hold its records
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -51,6 +51,7 @@ from expunge.unlearning.settings import describe, rebuild
 
 __all__ = ["read_fitted", "write_fitted"]
 
+Made = TypeVar("Made")
 ROWS = "rows"  # the table of features and targets
 POINTS = ("start", "center")
 
@@ -85,31 +86,37 @@ def write_fitted(
 
 
 def read_fitted(
-    folder: str | Path, kinds: Collection[str]
-) -> tuple[LinearFitted, str, dict[str, Any]]:
-    """A fitted model as it was saved, its estimator's kind and parameters.
+    folder: str | Path,
+    kinds: Collection[str],
+    make: Callable[[LinearFitted, str, dict[str, Any]], Made],
+) -> Made:
+    """What the caller makes of a saved fitted model, its estimator's kind and parameters.
 
     Args:
         kinds: Of estimators that the caller can make.
+        make: Makes the estimator; what it finds wrong with the parameters is refused here.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    return read_steadily(folder, partial(_whole, kinds))
+    return read_steadily(folder, partial(_whole, kinds, make))
 
 
-def _whole(kinds: Collection[str], saved: Saved) -> tuple[LinearFitted, str, dict[str, Any]]:
+def _whole(
+    kinds: Collection[str],
+    make: Callable[[LinearFitted, str, dict[str, Any]], Made],
+    saved: Saved,
+) -> Made:
     if saved.index.kind not in kinds:
         raise InvalidInput(
             str(saved.folder), f"holds a {saved.index.kind}, not one of {', '.join(kinds)}"
         )
     try:
-        fitted = _restored(saved)
-        return fitted, saved.index.kind, dict(saved.document["parameters"])
+        return make(_restored(saved), saved.index.kind, dict(saved.document["parameters"]))
     except Altered:
         raise
     except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
-            SafetensorError) as error:  # fmt: skip
+            ArithmeticError, SafetensorError) as error:  # fmt: skip
         why = " ".join(str(error).split())
         raise InvalidInput(str(saved.folder), f"not a saved estimator ({why})") from error
 
