@@ -1,6 +1,7 @@
 """`expunge forget WORKSPACE`: honour a deletion request."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,12 @@ def forget(
         str | None, typer.Option(help="File with one id a line; - reads standard input.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="What to call the request.")] = None,
+    skip_unknown: Annotated[
+        bool, typer.Option(help="Leave out ids that are no private record's.")
+    ] = False,
+    skip_forgotten: Annotated[
+        bool, typer.Option(help="Leave out ids that are forgotten already.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Delete records from the model; without ids, finish what an interrupted run left pending."""
@@ -34,7 +41,14 @@ def forget(
             raise typer.BadParameter(f"{ids}: no ids in it", param_hint="--ids")
     try:
         with stages("forget") as progress:
-            document = honour(workspace, wanted, name=name, progress=progress)
+            document = honour(
+                workspace,
+                wanted,
+                name=name,
+                skip_unknown=skip_unknown,
+                skip_forgotten=skip_forgotten,
+                progress=progress,
+            )
     except Pending as error:  # recorded, so not the same as bad input
         print_json(error.document) if json else show(error.document)
         print(f"expunge: {one_line(str(error))}", file=sys.stderr)
@@ -44,4 +58,7 @@ def forget(
         return
     if document["repeated"] is not None:
         print(f"{document['repeated']} was asked before; this is how it stands")
+    elif skip_unknown or skip_forgotten:
+        counts = Counter(entry["outcome"] for entry in document["outcomes"])
+        print(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.items()))
     show(document)

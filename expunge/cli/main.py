@@ -55,9 +55,15 @@ def main(
     message_length: Annotated[
         int, typer.Option(min=40, help="Most characters of a complaint; longer ones are cut.")
     ] = 500,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Certified machine unlearning: delete records from a model, with a number you can defend."""
     MESSAGE_LENGTH.set(message_length)
+    if version:
+        from importlib import metadata
+
+        print(metadata.version("expunge"))
+        raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
 

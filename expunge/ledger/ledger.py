@@ -5,6 +5,7 @@ wait and never write (`ledger.sqlite_file`), and one process writes at a time. N
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from expunge.errors import InvalidInput
 from expunge.ledger.schema import (
     Busy,
+    IdOutcome,
     Lease,
     Model,
     Overtaken,
@@ -174,7 +176,7 @@ class Entries:
         """Record a pending request for these records.
 
         Raises:
-            InvalidInput: naming an id that is repeated, unknown, public, already forgotten or
+            InvalidInput: naming every id that is repeated, unknown, public, already forgotten or
                 already asked for, or a request's name that is taken.
         """
         if not ids:
@@ -211,6 +213,11 @@ class Entries:
             return None
         return self.request(number)
 
+    def outcomes(self, ids: Sequence[str]) -> dict[str, IdOutcome]:
+        """What a request would make of each of these ids, as the records stand now."""
+        known = self._records(ids)
+        return {record: _outcome(known.get(record)) for record in ids}
+
     def request(self, number: int) -> Request:
         """The request of this number."""
         row = self._connection.execute(select(requests).where(requests.c.number == number)).one()
@@ -235,31 +242,39 @@ class Entries:
         return tuple(sorted(self._connection.execute(query).scalars()))
 
     def _check_ids(self, ids: Sequence[str]) -> None:
+        """Check that these records can be deleted.
+
+        Raises:
+            InvalidInput: some cannot; every one of them is named.
+        """
+        outcomes, asked = self.outcomes(ids), self._asked(ids)
+        culprits = [f"{record!r} is given twice" for record, n in Counter(ids).items() if n > 1]
+        for record, outcome in outcomes.items():
+            if outcome == "public":
+                culprits.append(f"{record!r} is public, and only private records can be deleted")
+            elif outcome != "forgotten":
+                culprits.append(f"{record!r} is {outcome}")
+            elif record in asked:
+                number = asked[record]
+                culprits.append(f"{record!r} is already in request {number}, which is pending")
+        if culprits:
+            raise InvalidInput("ids", "; ".join(culprits))
+
+    def _records(self, ids: Sequence[str]) -> dict[str, Any]:
+        """The rows of these records, of those that there are."""
         known: dict[str, Any] = {}
-        asked: dict[str, int] = {}
-        for start in range(0, len(ids), CHUNK):
-            some = ids[start : start + CHUNK]
+        for some in _in_chunks(ids):
             query = select(records).where(records.c.id.in_(some))
             known |= {row.id: row for row in self._connection.execute(query)}
-            pending = select(requested).where(requested.c.record.in_(some))
-            asked |= {row.record: row.request for row in self._connection.execute(pending)}
-        seen: set[str] = set()
-        for record in ids:
-            if record in seen:
-                raise InvalidInput("ids", f"{record!r} is given twice")
-            seen.add(record)
-            if record not in known:
-                raise InvalidInput("ids", f"{record!r} is unknown")
-            if known[record].role == "public":
-                raise InvalidInput(
-                    "ids", f"{record!r} is public; only private records can be deleted"
-                )
-            if known[record].forgotten_by is not None:
-                raise InvalidInput("ids", f"{record!r} is already forgotten")
-            if record in asked:
-                raise InvalidInput(
-                    "ids", f"{record!r} is already in request {asked[record]}, which is pending"
-                )
+        return known
+
+    def _asked(self, ids: Sequence[str]) -> dict[str, int]:
+        """The request that asked for each of these records, of those that were asked for."""
+        asked: dict[str, int] = {}
+        for some in _in_chunks(ids):
+            query = select(requested).where(requested.c.record.in_(some))
+            asked |= {row.record: row.request for row in self._connection.execute(query)}
+        return asked
 
     def _check_remainder(self, more: int) -> None:
         """Check that a record remains; without any there is nothing to compare a model with."""
@@ -396,3 +411,18 @@ _THE_LEASE = select(lease).where(lease.c.name == WORK)
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _outcome(record: Any) -> IdOutcome:
+    """What a request makes of a record; None stands for one that is not there."""
+    if record is None:
+        return "unknown"
+    if record.role == "public":
+        return "public"
+    return "forgotten" if record.forgotten_by is None else "already forgotten"
+
+
+def _in_chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """These ids, as many at a time as a statement takes."""
+    for start in range(0, len(ids), CHUNK):
+        yield ids[start : start + CHUNK]

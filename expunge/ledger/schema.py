@@ -21,6 +21,7 @@ __all__ = ["Busy", "Lease", "Model", "Overtaken", "Request", "Role", "State", "m
 
 Role = Literal["private", "public"]
 State = Literal["pending", "committed", "honoured"]
+IdOutcome = Literal["forgotten", "unknown", "already forgotten", "public"]  # of a request
 
 metadata = MetaData()
 

@@ -19,13 +19,13 @@ honoured, by whom is all the same; where the process at work dies, the next take
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from expunge.errors import InvalidInput, Refused
-from expunge.ledger import Busy, Lease, Overtaken, Request
+from expunge.ledger import Busy, IdOutcome, Lease, Overtaken, Request
 from expunge.store import Locked
 from expunge.workspace.folder import Folder
 from expunge.workspace.status import status
@@ -57,23 +57,32 @@ def forget(
     ids: Sequence[str] = (),
     *,
     name: str | None = None,
+    skip_unknown: bool = False,
+    skip_forgotten: bool = False,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Record a request for these ids, then honour everything that is not honoured yet, in order.
 
     Without ids it takes up what interrupted runs left. A request for the same ids under the same
-    name is the same request: it is taken up where it stands, or reported.
+    name is the same request: it is taken up where it stands, or reported. What became of each id
+    is in `outcomes`, once all is honoured.
+
+    Args:
+        skip_unknown: Leave out ids that are no private record's.
+        skip_forgotten: Leave out ids of records that earlier requests have deleted.
 
     Raises:
-        InvalidInput: an id that cannot be deleted, named; nothing was recorded.
+        InvalidInput: ids that cannot be deleted, each of them named; nothing was recorded.
         Pending: this request (without ids: any) is recorded but could not be honoured: there is
             no certificate for it, or a file could not be erased.
         Busy: the ledger cannot be written; nothing was recorded.
     """
     folder = Folder.opened(workspace)
-    asked, repeated = _record(folder, ids, name)
+    skipped = {"unknown", "public"} if skip_unknown else set()
+    skipped |= {"already forgotten"} if skip_forgotten else set()
+    asked, repeated, outcomes = _record(folder, ids, name, skipped)
     waiting = _unfinished(folder)
-    if asked is None and not waiting:
+    if not ids and not waiting:
         raise InvalidInput("ids", "none given, and no request is pending")
     outcome = _Outcome()
     if waiting:
@@ -88,16 +97,29 @@ def forget(
     for number, problem in outcome.problems.items():
         if asked is None or asked.number == number:
             raise Pending(problem, document)
-    return document
+    named = [{"id": record, "outcome": outcome} for record, outcome in outcomes.items()]
+    return document | {"outcomes": named}
 
 
-def _record(folder: Folder, ids: Sequence[str], name: str | None) -> tuple[Request | None, bool]:
-    """The request for these ids, and whether it was recorded before; None without ids."""
+def _record(
+    folder: Folder, ids: Sequence[str], name: str | None, skipped: Set[str]
+) -> tuple[Request | None, bool, dict[str, IdOutcome]]:
+    """The request, None without ids to ask for; whether it was recorded before; each id's outcome.
+
+    Args:
+        skipped: Outcomes of ids that are left out of the request.
+    """
     if not ids:
-        return None, False
+        return None, False, {}
     with folder.ledger.writing() as entries:
         known = entries.find_request(ids, name)
-        return known or entries.add_request(ids, name), known is not None
+        outcomes = entries.outcomes(ids)
+        if known is None:
+            ids = [record for record in ids if outcomes[record] not in skipped]
+            if not ids:
+                return None, False, outcomes
+            known = entries.find_request(ids, name) if skipped else None
+        return known or entries.add_request(ids, name), known is not None, outcomes
 
 
 def _unfinished(folder: Folder) -> list[int]:

@@ -72,6 +72,51 @@ def test_bad_input_is_one_line_that_names_it_and_nothing_is_recorded(workspace, 
     assert everything_in(workspace) == before
 
 
+def test_every_culprit_is_named_at_once(workspace):
+    printed("forget", workspace, "00001")
+    ids = "nobody\n00001\n90003\n00004\n00005\n00005\n"
+    complaint = refused("forget", workspace, "--ids", "-", stdin=ids)
+    for culprit in ("'nobody' is unknown", "'00001' is already", "'90003' is public", "'00005' is"):
+        assert culprit in complaint
+    assert "'00004'" not in complaint
+
+
+def test_the_same_file_can_be_sent_every_day(workspace):
+    ids = "00003\nnobody\n90003\n00004\n"
+    flags = ["--ids", "-", "--skip-unknown", "--skip-forgotten"]
+    for day, mine in (("first", "forgotten"), ("second", "already forgotten")):
+        document = printed("forget", workspace, *flags, stdin=ids)
+        assert document["outcomes"] == [
+            {"id": "00003", "outcome": mine},
+            {"id": "nobody", "outcome": "unknown"},
+            {"id": "90003", "outcome": "public"},
+            {"id": "00004", "outcome": mine},
+        ]
+        assert document["honoured"] == (["request 1"] if day == "first" else [])
+        assert document["records"]["forgotten"] == 2
+    with_one_more = printed("forget", workspace, *flags, stdin=ids + "00005\n")
+    assert with_one_more["records"]["forgotten"] == 3
+    assert "unknown: 1, public: 1" in expunge("forget", workspace, *flags, stdin=ids).out
+
+
+@pytest.mark.parametrize(
+    ("flag", "culprits"),
+    [("--skip-unknown", ["'00001' is already"]), ("--skip-forgotten", ["'nobody'", "'90003'"])],
+)
+def test_each_flag_skips_its_own_kind_and_no_other(workspace, flag, culprits):
+    printed("forget", workspace, "00001")
+    complaint = refused("forget", workspace, "00001", "nobody", "90003", "00004", flag)
+    assert all(culprit in complaint for culprit in culprits)
+    assert complaint.count("'") == 2 * len(culprits)
+
+
+def test_an_interrupted_request_is_taken_up_with_its_flags(workspace):
+    change_ledger(workspace, "INSERT INTO requests VALUES (1, 'old', '2026-01-01', 'pending')")
+    change_ledger(workspace, "INSERT INTO requested VALUES (1, '00003')")
+    document = printed("forget", workspace, "00003", "nobody", "--skip-unknown")
+    assert (document["honoured"], document["repeated"]) == (["old"], "old")
+
+
 def test_an_id_that_is_pending_is_refused_in_another_request_and_honoured_without_ids(workspace):
     change_ledger(workspace, "INSERT INTO requests VALUES (1, 'old', '2026-01-01', 'pending')")
     change_ledger(workspace, "INSERT INTO requested VALUES (1, '00003')")

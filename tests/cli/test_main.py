@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -170,3 +171,8 @@ def test_the_console_script_prints_and_leaves_with_the_same_status(arguments, st
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == status
     assert done.stdout or done.stderr.startswith("expunge: ")
+
+
+def test_the_version_is_printed():
+    outcome = expunge("--version")
+    assert (outcome.status, outcome.out.strip()) == (0, metadata.version("expunge"))

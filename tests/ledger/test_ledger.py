@@ -160,7 +160,7 @@ def test_hash_and_scores_of_earlier_models_can_be_erased(ledger):
         ([], "none given"),
         (["r1", "r1"], "'r1' is given twice"),
         (["r1", "nobody"], "'nobody' is unknown"),
-        (["p1"], "'p1' is public; only private records"),
+        (["p1"], "'p1' is public, and only private records"),
         (["r8"], "'r8' is already forgotten"),
         (["r7"], "'r7' is already in request 2, which is pending"),
         (["R1"], "'R1' is unknown"),
