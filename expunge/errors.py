@@ -26,6 +26,10 @@ class InvalidInput(ValueError):
         self.field = field
         self.problem = problem
 
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """The same error in another process, which a worker's caller reads."""
+        return type(self), (self.field, self.problem)
+
 
 class Altered(InvalidInput):
     """A file was read and is not what was written, or what it came from; `field` names it."""
