@@ -1,12 +1,13 @@
 """What every strategy is given, for every kind of model: the roster, the target, the observer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from torch import Tensor
 
 from expunge.accounting.target import EpsilonDelta, Observer
+from expunge.errors import NoCertificate
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.secrecy import Secret
 
@@ -51,3 +52,17 @@ class Job(Secret):
     def without(self, rows: Iterable[int]) -> Self:
         """The problem after one more request, for these rows; their values are not touched."""
         return replace(self, roster=self.roster.without(rows))
+
+    def with_more(self, roster: Roster, columns: Sequence[Tensor]) -> Self:
+        """The problem after one more request, at which records joined.
+
+        Args:
+            roster: With those records.
+            columns: As `row_columns`, with a row for each of them at the end.
+
+        Raises:
+            NoCertificate: no records can join a model of this kind.
+        """
+        raise NoCertificate(
+            "add: no records can join this kind of model; fit again with all of them"
+        )

@@ -1,11 +1,18 @@
-"""Where the values of the records lie, once for all states of a fit: what is erased is gone."""
+"""Where the values of the records lie, once for all states of a fit: what is erased is gone.
+
+with rows.erasing(gone, kept): ...      zeroes them, if what follows succeeds
+more = rows.longer(columns)             the values with further rows at the end
+with rows.adding(more): ...             they are the values, if what follows succeeds
+"""
 
 import copy
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import ReferenceType, ref
 
+import torch
 from torch import Tensor
 
 from expunge.unlearning.secrecy import Secret
@@ -19,11 +26,12 @@ class RowStore(Secret):
     Args:
         columns: Tensors, or what is indexed like them, a row for each record.
         first: The row of the roster that their first row is.
-        erasures: How many requests have had their rows erased here.
+        erasures: How many requests have had their rows erased or added here.
     """
 
     def __init__(self, columns: Sequence[Any], first: int = 0, erasures: int = 0) -> None:
         self.columns, self.first, self.erasures = tuple(columns), first, erasures
+        self._shorter: list[list[ReferenceType[Tensor]]] = [[] for _ in self.columns]
         self.busy = threading.RLock()  # one request at a time
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RowStore":
@@ -50,3 +58,34 @@ class RowStore(Secret):
             for (column, place), values in zip(places, before, strict=True):
                 column[place] = values
             raise
+
+    def longer(self, columns: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The values with further rows at the end, of the same kind; nothing here changes."""
+        known = zip(self.columns, columns, strict=True)
+        return tuple(torch.cat([column, more.to(column)]) for column, more in known)
+
+    @contextmanager
+    def adding(self, longer: tuple[Tensor, ...]) -> Iterator[None]:
+        """Make these the values; if what follows fails, they are those of before.
+
+        Earlier states see the same memory afterwards, and what was in the old one is overwritten:
+        what a later request erases stays in none.
+
+        Args:
+            longer: As the method of that name made them.
+        """
+        shorter, erasures = self.columns, self.erasures
+        self.columns, self.erasures = longer, erasures + 1
+        try:
+            yield
+        except BaseException:
+            self.columns, self.erasures = shorter, erasures
+            raise
+        for column, whole, earlier in zip(shorter, longer, self._shorter, strict=True):
+            memory = column.detach()
+            earlier.append(ref(column))
+            for reference in earlier:
+                each = reference()
+                if each is not None:
+                    each.data = whole[: len(each)]
+            memory.zero_()
