@@ -58,15 +58,11 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
 
 def _remarks_on_joining(fitted: Fitted) -> tuple[str, ...]:
     """What the comparator is once records have joined, and what they must not depend on."""
-    roster, history = fitted.job.roster, fitted.outcome.history
+    roster = fitted.job.roster
     if not roster.joined:
         return ()
-    assert history is not None
-    remarks = (f"{JOINED}: {roster.joined} of the {roster.records} records",)
-    keeps_noise = any(phase.sigma > 0 and phase.forgotten > 0 for phase in history.phases)
-    if keeps_noise and fitted.outcome.capacity is None:
-        remarks += (UNSEEN,)
-    return remarks
+    counted = f"{JOINED}: {roster.joined} of the {roster.records} records"
+    return (counted,) if fitted.outcome.capacity is not None else (counted, UNSEEN)
 
 
 def _check_promise(fitted: Fitted, certificate: Certificate) -> None:

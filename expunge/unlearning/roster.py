@@ -72,16 +72,16 @@ class Roster(Secret):
             ValueError: the sizes are none that requests could have led to.
         """
         keys = keys_of(chain((("public", row) for row in range(public)), ids_by_row(ids)))
-        if sizes is None:
-            requests = 0 if left is None or not len(left) else int(left.max())
-            sizes = (len(keys),) * (1 + requests)
-        if not sizes or sizes[-1] != len(keys) or sizes[0] < public:
-            raise ValueError(f"sizes {list(sizes)} of a roster of {len(keys)} records")
+        last = 0 if left is None or not len(left) else int(left.max())
+        sizes = (len(keys),) * (1 + last) if sizes is None else sizes
+        if len(sizes) <= last or sizes[-1] != len(keys) or sizes[0] < public:
+            raise ValueError(f"sizes {list(sizes)} of {len(keys)} records and {last} requests")
         roster = cls(ids, public, keys, sizes=(sizes[0],))
         for request, size in enumerate(sizes[1:], start=1):
-            assert left is not None
-            rows = (left == request).nonzero()[:, 0].tolist()
-            roster = roster._grown(size) if size != roster.records else roster.without(rows)
+            gone = [] if left is None else (left == request).nonzero()[:, 0].tolist()
+            if gone and size != roster.records:
+                raise ValueError(f"records joined and left at request {request}")
+            roster = roster.without(gone) if gone else roster._grown(size)
         return roster
 
     @property
