@@ -8,7 +8,7 @@ from expunge.accounting.stated import Retained, Stated
 from expunge.errors import NoCertificate
 from expunge.unlearning.fitted import Fitted
 
-__all__ = ["certify"]
+__all__ = ["JOINED", "UNSEEN", "certify"]
 
 JOINED = (
     "records have joined since the first fit; the comparator is the same timeline in which the "

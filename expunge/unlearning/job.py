@@ -7,7 +7,6 @@ from typing import Self
 from torch import Tensor
 
 from expunge.accounting.target import EpsilonDelta, Observer
-from expunge.errors import NoCertificate
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.secrecy import Secret
 
@@ -59,10 +58,5 @@ class Job(Secret):
         Args:
             roster: With those records.
             columns: As `row_columns`, with a row for each of them at the end.
-
-        Raises:
-            NoCertificate: no records can join a model of this kind.
         """
-        raise NoCertificate(
-            "add: no records can join this kind of model; fit again with all of them"
-        )
+        raise NotImplementedError

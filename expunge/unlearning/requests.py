@@ -76,6 +76,8 @@ def join(
         NoCertificate: nothing was changed; the message says why.
     """
     check_request(request)
+    if not fitted.job.row_columns:
+        raise NoCertificate("add: no records can join a network; fit again with all of them")
     with fitted.rows.busy:
         before = fitted.job.roster
         roster = before.with_more(ids, len(columns[-1]), again=again)

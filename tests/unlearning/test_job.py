@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from expunge.errors import NoCertificate
 from tests.unlearning.networks.problems import job_of as network_job
 from tests.unlearning.problems import job_of as linear_job
 
@@ -36,9 +35,3 @@ def test_records_that_join_have_the_last_rows():
     assert torch.equal(after.features[100:], job.features[:2])
     assert after.objective.rows == 102
     assert len(job.features) == job.roster.records == 100
-
-
-def test_networks_take_no_further_records():
-    job = network_job()
-    with pytest.raises(NoCertificate, match="no records can join this kind of model"):
-        job.with_more(job.roster.with_more(None, 1), [])
