@@ -72,7 +72,8 @@ class GrownRows(Mapping[Any, int]):
     Args:
         first: Those at fit.
         joined: The ids that joined, in the order of their rows, for each time that some did.
-        layers: The same with their rows, in a few dictionaries, the oldest and longest first.
+        layers: The same with their rows, in a few dictionaries, the oldest and longest first; not to be
+            written to.
     """
 
     def __init__(
@@ -81,11 +82,11 @@ class GrownRows(Mapping[Any, int]):
         joined: tuple[tuple[Any, ...], ...],
         layers: tuple[dict[Any, int], ...],
     ) -> None:
-        self._first, self._joined, self._layers = first, joined, layers
+        self._first, self._joined, self.layers = first, joined, layers
 
     def with_more(self, ids: Sequence[Any], offset: int) -> "GrownRows":
         """These ids too, at the rows from `offset` on; the time taken does not grow with others."""
-        kept, added = list(self._layers), {id_: offset + i for i, id_ in enumerate(ids)}
+        kept, added = list(self.layers), {id_: offset + i for i, id_ in enumerate(ids)}
         while kept and len(kept[-1]) <= len(added):
             added = kept.pop() | added
         return GrownRows(self._first, (*self._joined, tuple(ids)), (*kept, added))
@@ -96,7 +97,7 @@ class GrownRows(Mapping[Any, int]):
         return chain(self._first, *self._joined)
 
     def __getitem__(self, id_: Any) -> int:
-        for layer in reversed(self._layers):
+        for layer in reversed(self.layers):
             if id_ in layer:
                 return layer[id_]
         return self._first[id_]

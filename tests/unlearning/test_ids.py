@@ -52,7 +52,7 @@ def test_after_many_additions_an_id_is_looked_up_in_a_few_dictionaries():
     grown = id_rows(["first"], 1, offset=0)
     for row in range(1, 1001):
         grown = grow(grown, [f"r{row}"], row)
-    assert len(grown._layers) <= 11
+    assert len(grown.layers) <= 11
     assert all(grown[f"r{row}"] == row for row in range(1, 1001))
     assert grown["first"] == 0
     with pytest.raises(KeyError):
