@@ -72,8 +72,7 @@ class GrownRows(Mapping[Any, int]):
     Args:
         first: Those at fit.
         joined: The ids that joined, in the order of their rows, for each time that some did.
-        layers: The same with their rows, in a few dictionaries, the oldest and longest first; not to be
-            written to.
+        layers: The same with their rows, in a few dictionaries, the oldest and longest first.
     """
 
     def __init__(
