@@ -83,9 +83,8 @@ class RowStore(Secret):
             raise
         for column, whole, earlier in zip(shorter, longer, self._shorter, strict=True):
             memory = column.detach()
-            earlier.append(ref(column))
-            for reference in earlier:
-                each = reference()
-                if each is not None:
-                    each.data = whole[: len(each)]
+            alive = [each for each in (reference() for reference in earlier) if each is not None]
+            for each in (*alive, column):
+                each.data = whole[: len(each)]
+            earlier[:] = [ref(each) for each in (*alive, column)]
             memory.zero_()
