@@ -60,8 +60,9 @@ def timeline_of(strategy, **options):
 def worst_case(timeline):
     """mu of the exact law: forgotten records pull by +M, all others by -M, curvature is the ridge.
 
-    Both chains are Gaussian with the same variance; how far their means are apart is added up from
-    the sets of records alone. What the history says of step sizes and noise is what was run.
+    Both chains are Gaussian with the same variance, so mu is the same in both directions; how far
+    their means are apart is added up from the sets of records alone. What the history says of step
+    sizes and noise is what was run.
     """
     certificate, there = timeline.model.certificate_, timeline.there
     assumptions, history = certificate.records_of_history()
@@ -70,7 +71,8 @@ def worst_case(timeline):
     for phase, request in zip(history.phases, timeline.model.fitted_.outcome.rounds, strict=True):
         eta, present = phase.step_size, there[request]
         c = 1 - eta * assumptions.strong_convexity
-        drift = eta * 2 * assumptions.lipschitz * len(present & gone) / len(present)
+        drift = eta * assumptions.lipschitz * len(present & gone)
+        drift *= 2 / len(present) if history.normaliser == "mean" else 1 / FIT
         for _ in range(phase.steps):
             apart = c * apart + drift
             variance = c**2 * variance + phase.noise_std**2
@@ -101,6 +103,30 @@ def test_no_exact_law_of_the_timeline_is_beyond_the_certificate(strategy, course
     assert not differences(certificate)
     found = worst_case(timeline)
     assert 0.2 * certificate.claim.mu <= found <= certificate.claim.mu
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nor_is_that_of_any_random_timeline(seed):
+    rng = np.random.default_rng(seed)
+    strategy = (
+        Langevin(learn_steps=int(rng.integers(10, 80))),
+        NoiseFirst(int(rng.integers(10, 80)), int(rng.integers(1, 12))),
+        Langevin(learn_steps=30, scheme=FullBatch(fixed=True)),
+    )[seed % 3]
+    timeline, ratios = timeline_of(strategy), []
+    for _ in range(7):
+        there = sorted(timeline.there[-1])
+        room = FIT - len(there) if seed % 3 == 2 else 60
+        if room and rng.random() < 0.5:
+            certificate = timeline.add(int(rng.integers(1, room + 1)))
+        else:
+            certificate = timeline.forget(*rng.choice(there, size=2, replace=False).tolist())
+        if (
+            certificate is not None and certificate.claim.mu is not None
+        ):  # by contraction it has none
+            assert not differences(certificate)
+            ratios.append(worst_case(timeline) / certificate.claim.mu)
+    assert 0 < max(ratios) <= 1
 
 
 @pytest.mark.parametrize("course", list(COURSES)[:2])
