@@ -31,6 +31,7 @@ class RowStore(Secret):
 
     def __init__(self, columns: Sequence[Any], first: int = 0, erasures: int = 0) -> None:
         self.columns, self.first, self.erasures = tuple(columns), first, erasures
+        # Of each column, what it was before rows joined, as far as states of then are alive.
         self._shorter: list[list[ReferenceType[Tensor]]] = [[] for _ in self.columns]
         self.busy = threading.RLock()  # one request at a time
 
@@ -75,16 +76,25 @@ class RowStore(Secret):
             longer: As the method of that name made them.
         """
         shorter, erasures = self.columns, self.erasures
+        memory = [column.detach() for column in shorter]
         self.columns, self.erasures = longer, erasures + 1
         try:
             yield
-        except BaseException:
+            self._move(shorter, longer)
+            for before in memory:
+                before.zero_()
+        except BaseException:  # an interrupt at any place too
             self.columns, self.erasures = shorter, erasures
+            for before, whole in zip(memory, longer, strict=True):
+                before.copy_(whole[: len(before)])
+            self._move(shorter, memory)
             raise
-        for column, whole, earlier in zip(shorter, longer, self._shorter, strict=True):
-            memory = column.detach()
-            alive = [each for each in (reference() for reference in earlier) if each is not None]
+        for earlier, column in zip(self._shorter, shorter, strict=True):
+            earlier[:] = [*(each for each in earlier if each() is not None), ref(column)]
+
+    def _move(self, columns: Sequence[Tensor], where: Sequence[Tensor]) -> None:
+        """Lay these values, and those of all states before, into this memory."""
+        for earlier, column, whole in zip(self._shorter, columns, where, strict=True):
+            alive = (each for each in (reference() for reference in earlier) if each is not None)
             for each in (*alive, column):
                 each.data = whole[: len(each)]
-            earlier[:] = [ref(each) for each in (*alive, column)]
-            memory.zero_()

@@ -98,3 +98,31 @@ def test_an_addition_that_fails_leaves_the_values_as_they_were():
     assert store.columns is first
     assert first[0].tolist() == [1, 1, 1]
     assert store.erasures == 0
+
+
+def test_an_interrupt_while_the_old_memory_is_overwritten_leaves_all_as_it_was(monkeypatch):
+    first = (torch.ones(3), torch.full((3,), 2.0))
+    store = RowStore(first)
+    with store.adding(store.longer([torch.ones(1), torch.ones(1)])):
+        pass
+    before = store.columns
+    longer = store.longer([torch.full((2,), 7.0), torch.full((2,), 7.0)])
+    honest, calls = torch.Tensor.zero_, []
+
+    def interrupted(self):
+        calls.append(honest(self))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return self
+
+    monkeypatch.setattr(torch.Tensor, "zero_", interrupted)
+    with pytest.raises(KeyboardInterrupt), store.adding(longer):
+        pass
+    monkeypatch.undo()
+    assert store.columns is before
+    assert [column.tolist() for column in before] == [[1, 1, 1, 1], [2, 2, 2, 1]]
+    assert [column.tolist() for column in first] == [[1, 1, 1], [2, 2, 2]]
+    with store.erasing([0], []):
+        pass
+    assert [column.tolist() for column in first] == [[0, 1, 1], [0, 2, 2]]
+    assert store.erasures == 2
