@@ -14,7 +14,10 @@ JOINED = (
     "records have joined since the first fit; the comparator is the same timeline in which the "
     "forgotten ones never joined"
 )
-UNSEEN = "whoever chose the records that joined had not looked at a model that was handed out"
+UNSEEN = (
+    "that whoever chose the records that joined had not looked at a model that was handed out is "
+    "the caller's word"
+)
 
 
 def certify(fitted: Fitted, request: str | None) -> Certificate:
