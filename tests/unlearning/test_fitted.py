@@ -186,6 +186,24 @@ def test_a_request_renews_the_checksums_of_what_it_changes_and_no_others():
             check()
 
 
+def test_an_addition_renews_the_last_checksum_and_adds_those_of_its_rows():
+    X, y = labelled(2100)
+    model = CertifiedClassifier(strategy=Residual()).fit(X[:1000], y[:1000])
+    for rows in (slice(1000, 1003), slice(1003, 1024), slice(1024, 1025), slice(1025, 2100)):
+        before = model.fitted_
+        model.add(X[rows], y[rows])
+        known = model.fitted_
+        assert known.fingerprint == replace(known, fingerprint=None).fingerprint
+        assert known.fingerprint[4:16] == before.fingerprint[4:16]  # the first three blocks
+    known.job.features[900, 0] += 1e-6  # in a block of its own
+    known.check_request([2099])
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        known.check_unchanged()
+    model.fitted_.job.features[2099] *= 0.5  # whose block would go on with the new rows
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        model.add(X[:1], y[:1])
+
+
 @pytest.mark.parametrize("part", HARM)
 @pytest.mark.parametrize("way", ["copy", "deepcopy", "save", "refused save"])
 def test_neither_copies_nor_saves_make_a_change_unnoticed(tmp_path, part, way):

@@ -22,13 +22,14 @@ from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
-from expunge.core.checks import integer
+from expunge.core.checks import flag, integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
 from expunge.losses.solver import solve
 from expunge.unlearning.fitted import fresh_lineage
-from expunge.unlearning.ids import id_rows
+from expunge.unlearning.ids import frame_index, id_rows
+from expunge.unlearning.linear.arrivals import arrivals
 from expunge.unlearning.linear.choice import cheapest, prices
 from expunge.unlearning.linear.estimator_parameters import check_parameters, row_bound
 from expunge.unlearning.linear.linear_fitted import LinearFitted
@@ -37,7 +38,7 @@ from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.saved_estimator import write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
-from expunge.unlearning.requests import honour, refresh
+from expunge.unlearning.requests import honour, join, refresh
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
@@ -136,6 +137,37 @@ class Certified(BaseEstimator):
             NoCertificate: nothing was changed; the message says why.
         """
         self._state, certificate = honour(self.fitted_, ids, request)
+        return certificate
+
+    def add(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        ids: Any = None,
+        *,
+        again: bool = False,
+        request: str | None = None,
+    ) -> Certificate | None:
+        """Take new private records into the model; they can be forgotten like all others.
+
+        Rows, labels and targets are held to what `fit` held them to. A certificate is about the
+        records forgotten so far; while there are none, there is none.
+
+        Args:
+            ids: One for each record; "index" for a DataFrame's. None goes on with row numbers,
+                where those of the fit are.
+            again: Ids that were forgotten may come back, as new records.
+            request: A name of this request to publish: its certificate states it.
+
+        Raises:
+            ValueError: values or ids that are not taken; the first is named.
+            NoCertificate: nothing was changed; the message says why.
+        """
+        fitted = self.fitted_
+        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
+        columns = arrivals(self, fitted, X, y)
+        again = flag("again", again)
+        self._state, certificate = join(fitted, columns, ids, again=again, request=request)
         return certificate
 
     def refresh(self) -> None:

@@ -3,6 +3,7 @@
     clf = CertifiedClassifier(epsilon=1.0, delta=1e-5, l2=1e-2)
     clf.fit(X, y, public=(X_public, y_public), ids=ids)
     certificate = clf.forget(ids_to_delete)
+    certificate = clf.add(X_new, y_new, ids=new_ids)
 
 Preprocessing before `fit` is the caller's: a scaler fitted on private rows voids the certificate,
 and the certificate says that preprocessing is declared, not checked.

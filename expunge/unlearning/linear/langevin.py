@@ -44,7 +44,7 @@ from expunge.unlearning.course import (
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
-from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
+from expunge.unlearning.schemes import FullBatch, Scheme, check_room, scheme_record
 
 __all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]
 
@@ -95,6 +95,24 @@ class Langevin:
         sigma, steps = before.history.phases[0].sigma, 1
         if not job.counts_every_model:
             steps = fewest_steps(lambda k: run.meets(run.phases(k, sigma)), self.learn_steps - 1)
+        return run.checked(*run.noisy(before.theta, steps, sigma))
+
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        """Noisy steps on the records that are there now: a phase of the history.
+
+        A tenth of the learning steps, or what the target needs where that is more; where every
+        model counts, one.
+
+        Raises:
+            NoCertificate: the scheme does not cover records that join, or the target is missed.
+        """
+        assert before.history is not None
+        check_room(self.scheme, job.roster)
+        run = _Run.of(job, self.scheme, before, self.capacity)
+        sigma, steps = before.history.phases[0].sigma, 1
+        if not job.counts_every_model:
+            least = fewest_steps(lambda k: run.meets(run.phases(k, sigma)), self.learn_steps - 1)
+            steps = max(least, self._within(job))
         return run.checked(*run.noisy(before.theta, steps, sigma))
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
@@ -186,6 +204,14 @@ class NoiseFirst:
             theta, phase = run.clean(theta, self.unlearn_steps - 1, phases)
             phases.append(phase)
         return run.checked(theta, phases)
+
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        """Clean steps on the records that are there now: post-processing of earlier noise."""
+        run = _Run.of(job, before=before)
+        theta, phase = run.clean(before.theta, self.unlearn_steps, ())
+        if job.roster.forgotten:
+            return run.checked(theta, [phase])
+        return replace(run.outcome(theta, [phase]), noise_free=True, secret=add_salt())
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The request's own steps and noise, from `job.beginning`."""

@@ -95,11 +95,33 @@ class Residual:
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         """A point near the retained objective's minimiser, plus one exact draw."""
+        return self._noised(job, *self._near(job, before))
+
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The same with records that joined; without noise while nothing has been forgotten.
+
+        Raises:
+            ValueError: there are too many records for the tolerance, by counts alone.
+        """
+        job.resolution.check(self.tolerance)
+        theta, secret, passed = self._near(job, before)
+        if job.roster.forgotten:
+            return self._noised(job, theta, secret, passed)
+        secret = add_salt(secret)
+        return Outcome(
+            {"theta": theta}, None, None, noise_free=True, secret=secret, read_every_row=passed
+        )
+
+    def _near(self, job: LinearJob, before: Outcome) -> tuple[Tensor, dict[str, Tensor], bool]:
+        """A point within reach, the secret state after it, and whether passes were made."""
         if self.goes_without_passes(job):
-            theta, secret, passed = self._step_or_passes(job, before)
-        else:
-            theta, secret = self._passes_only(job, before)
-            passed = True
+            return self._step_or_passes(job, before)
+        return *self._passes_only(job, before), True
+
+    def _noised(
+        self, job: LinearJob, theta: Tensor, secret: dict[str, Tensor], passed: bool
+    ) -> Outcome:
+        """The release of a point within reach, by one exact draw."""
         noise_std, grid = self.noise(job)
         if job.seed is None:
             released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
@@ -131,7 +153,7 @@ class Residual:
     ) -> tuple[Tensor, dict[str, Tensor], bool]:
         """A point within reach, the secret state after it, and whether passes were made."""
         rule = self._rule(job)
-        anchor, theta = rule.anchor_left(before.secret), before.secret["theta"]
+        anchor, theta = rule.anchor_after(before.secret), before.secret["theta"]
         if anchor is not None:
             theta, near = rule.step(anchor)
             if near:

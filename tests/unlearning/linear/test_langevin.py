@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -418,3 +419,60 @@ def test_a_steps_rounding_counts_everything_that_the_step_computes(sigma):
     largest = 2.0 + phase.step_size * loss.lipschitz + 12 * noise * root
     counted = gradient + 2 * (5 + 16) * 2.0**-53 * largest + 2e-14 * noise * root
     assert counted <= phase.rounding <= 1.001 * counted
+
+
+def with_newcomers(job, count):
+    roster = job.roster.with_more(None, count)
+    columns = [torch.cat([column, column[:count]]) for column in job.row_columns]
+    return job.with_more(roster, columns)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [
+        (Cyclic(4), "scheme: Cyclic is a partition of the records at fit"),
+        (PoissonBatch(0.5), "102 records would be there, and PoissonBatch divides by the 100"),
+        (FullBatch(fixed=True), "102 records would be there, and FullBatch divides by the 100"),
+    ],
+)
+def test_schemes_that_do_not_cover_newcomers_refuse_them_by_name(scheme, said):
+    job, strategy = job_of(seed=0), Langevin(learn_steps=20, scheme=scheme)
+    before = strategy.fit(job)
+    with pytest.raises(NoCertificate, match=said):
+        strategy.add(with_newcomers(job, 2), before)
+
+
+@pytest.mark.parametrize("steps", [20, 57])
+def test_an_addition_takes_a_tenth_of_the_learning_steps_or_one_where_every_model_counts(steps):
+    for job, expected in (
+        (job_of(seed=0), steps // 10),
+        (job_of(seed=0, observer="all"), 1),
+        (replace(job_of(seed=0), adaptive_requests=True), 1),
+    ):
+        strategy = Langevin(learn_steps=steps)
+        before = strategy.fit(job)
+        after = strategy.add(with_newcomers(job, 2), before)
+        later = after.history.phases[len(before.history.phases) :]
+        assert sum(phase.steps for phase in later) == expected
+        assert {(phase.samples, phase.sigma) for phase in later} == {
+            (102, before.history.phases[0].sigma)
+        }
+        assert later[-1].released == job.counts_every_model
+        assert set(after.rounds[-len(later) :]) == {1}
+
+
+def test_noise_first_adds_by_clean_steps_and_carries_no_noise_until_something_is_forgotten():
+    job, strategy = job_of(seed=0), NoiseFirst(learn_steps=20, unlearn_steps=5)
+    more = with_newcomers(job, 3)
+    first = strategy.add(more, strategy.fit(job))
+    assert first.noise_free
+    assert [(phase.steps, phase.samples, phase.sigma) for phase in first.history.phases] == [
+        (20, 100, 0.0), (5, 103, 0.0),
+    ]  # fmt: skip
+    left = more.without([50, 101])
+    forgot = strategy.forget(left, first)
+    assert not forgot.noise_free
+    assert [phase.forgotten for phase in forgot.history.phases] == [1, 2, 0, 0]
+    last = strategy.add(with_newcomers(left, 1), forgot)
+    assert not last.noise_free
+    assert [phase.sigma > 0 for phase in last.history.phases] == [False, False, True, False, False]
