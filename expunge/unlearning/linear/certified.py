@@ -34,6 +34,7 @@ from expunge.unlearning.linear.estimator_parameters import check_parameters, row
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
+from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
@@ -76,8 +77,9 @@ class Certified(BaseEstimator):
     delta: float
     strategy: str | Strategy[LinearJob]
     observer: Literal["final", "all"]
-    l2: float
+    l2: float | Literal["public"]
     row_norm: float | Literal["public"]
+    capacity: float | None
     reference: Literal["zero", "start", "center"]
     released: bool
     random_state: int | None
@@ -124,6 +126,16 @@ class Certified(BaseEstimator):
     @property
     def intercept_(self) -> np.ndarray:
         return self._head.theta.numpy()[:, -1].copy()
+
+    @property
+    def l2_(self) -> float:
+        """The ridge of this fit; `fitted_.ridge` says what it was chosen from, if it was."""
+        return self._head.loss.l2
+
+    @property
+    def row_norm_(self) -> float:
+        """B of this fit: rows above it are scaled down to it."""
+        return self._head.loss.row_norm
 
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several.
@@ -250,15 +262,17 @@ class Certified(BaseEstimator):
     ) -> None:
         """Learn; nothing of an earlier fit changes before everything has succeeded."""
         bound = self._row_norm(public[0])
-        count = len(public[0])
+        count, outputs = len(public[0]), 0 if labels is None else len(labels)
         known = id_rows(ids, len(private), offset=count)
+        ridge = self._public_ridge(public, outputs, count + len(private))
+        l2 = float(self.l2) if ridge is None else ridge.l2
         features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
         bounded_rows(public[0], bound, out=features[:count])
         bounded_rows(private, bound, out=features[count:])
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
             LinearJob(
-                loss=self._make_loss(bound, 0 if labels is None else len(labels)),
+                loss=self._make_loss(l2, bound, outputs),
                 features=torch.from_numpy(features).to(self.device),
                 targets=torch.from_numpy(np.concatenate([public[1], targets])).to(self.device),
                 roster=Roster.of(known, count),
@@ -283,10 +297,25 @@ class Certified(BaseEstimator):
             released_before=_was_released(self._state),
             lineage=fresh_lineage(),
             labels=None if labels is None else self._origin_of_labels(count),
+            ridge=ridge,
         )
 
-    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
+    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
         raise NotImplementedError
+
+    def _public_ridge(
+        self, public: tuple[np.ndarray, np.ndarray], outputs: int, records: int
+    ) -> PublicRidge | None:
+        """The ridge chosen on public records; None where a number was given."""
+        if self.l2 != "public":
+            return None
+        return choose_ridge(
+            *public,
+            lambda l2, row_norm: self._make_loss(l2, row_norm, outputs),
+            row_norm="public" if self.row_norm == "public" else float(self.row_norm),
+            records=records,
+            classes=outputs > 0,
+        )
 
     def _public_records(self, public: Any, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Public rows and labels in the private rows' precision; none is none."""

@@ -38,7 +38,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         epsilon, delta: Of every certificate.
         strategy: A name, a record with its own settings (`Residual(tolerance=...)`), or "auto".
         observer: "final" sees only the model after deletion; "all" also holds earlier ones.
-        l2: The ridge, on every coordinate, intercept included. Must not depend on the data.
+        l2: The ridge, on every coordinate, intercept included. Must not depend on private records.
+            "public" chooses it on public records, by cross-validation (`public_ridge`).
         row_norm: B; rows above it are scaled down to it. "public" takes it from public rows.
         classes: All labels that may occur. None takes the public labels, or else those of y,
             and the certificate then says that it is conditional on the label set.
@@ -54,6 +55,10 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             handed out. False: strategies that this affects say REQUESTS MUST NOT DEPEND ON RELEASED
             MODELS. True: they count every such model within a capacity fixed at fit, and refuse
             beyond it. `residual` and `retrain` are not affected.
+        capacity: Share of the private records that may be forgotten in all under a strategy that is
+            only named and whose noise is fixed at fit, `langevin`; None is for a tenth. Less of it
+            costs less accuracy (`capacity_curve`). Other strategies do not use it; a strategy's
+            record has its own.
     """
 
     classes: Sequence[Any] | None
@@ -64,7 +69,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         delta: float = 1e-5,
         strategy: str | Strategy[LinearJob] = "auto",
         observer: Literal["final", "all"] = "final",
-        l2: float = 1e-2,
+        l2: float | Literal["public"] = 1e-2,
         row_norm: float | Literal["public"] = 1.0,
         classes: Sequence[Any] | None = None,
         reference: Literal["zero", "start", "center"] = "zero",
@@ -72,6 +77,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         random_state: int | None = None,
         device: str = "cpu",
         adaptive_requests: bool = False,
+        capacity: float | None = None,
     ) -> None:
         self._keep_parameters(locals())
 
@@ -102,10 +108,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         scores = self._head.scores(self._checked_rows(X)).numpy()
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
-    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
-        if classes <= 2:
-            return Logistic(self.l2, row_norm)
-        return Softmax(classes, self.l2, row_norm)
+    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
+        return Logistic(l2, row_norm) if classes <= 2 else Softmax(classes, l2, row_norm)
 
     def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
         if self.classes is not None:
@@ -159,7 +163,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         delta: float = 1e-5,
         strategy: str | Strategy[LinearJob] = "auto",
         observer: Literal["final", "all"] = "final",
-        l2: float = 1e-2,
+        l2: float | Literal["public"] = 1e-2,
         row_norm: float | Literal["public"] = 1.0,
         target_norm: float = 1.0,
         radius: float = np.inf,
@@ -169,6 +173,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         random_state: int | None = None,
         device: str = "cpu",
         adaptive_requests: bool = False,
+        capacity: float | None = None,
     ) -> None:
         self._keep_parameters(locals())
 
@@ -192,10 +197,10 @@ class CertifiedRegressor(RegressorMixin, Certified):
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         return self._head.predict(self._checked_rows(X))
 
-    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
+    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
         if self.loss is not None:
-            return replace(self.loss, l2=self.l2, row_norm=row_norm)
-        return Squared(self.l2, row_norm, self.target_norm, self.radius)
+            return replace(self.loss, l2=l2, row_norm=row_norm)
+        return Squared(l2, row_norm, self.target_norm, self.radius)
 
 
 def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:

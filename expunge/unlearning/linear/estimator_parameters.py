@@ -23,6 +23,7 @@ from expunge.core.checks import (
     optional,
     positive,
     positive_or_infinite,
+    share,
 )
 from expunge.losses import Declared
 
@@ -79,7 +80,7 @@ RULES: dict[str, Rule] = {
     "epsilon": target_epsilon,
     "delta": lambda _, value: check_delta(value),
     "observer": choice("final", "all"),
-    "l2": positive,
+    "l2": either("public", positive),
     "row_norm": either("public", row_bound),
     "classes": optional(_labels),
     "target_norm": positive,
@@ -90,4 +91,5 @@ RULES: dict[str, Rule] = {
     "random_state": optional(integer),
     "device": device,
     "adaptive_requests": flag,
+    "capacity": optional(share),
 }

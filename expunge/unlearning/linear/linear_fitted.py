@@ -1,6 +1,6 @@
 """What a fitted linear model knows: its state, its labels, and what predictions need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from expunge.unlearning import model_file
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.public_ridge import PublicRidge
 
 __all__ = ["LinearFitted"]
 
@@ -22,11 +23,20 @@ class LinearFitted(Fitted):
     Args:
         classes: Labels of a classifier, sorted; None for a regression.
         labels: Where the label set came from.
+        ridge: What the ridge was chosen from; None if it was given.
     """
 
     job: LinearJob
     classes: np.ndarray | None
     labels: Origin | None = None
+    ridge: PublicRidge | None = None
+
+    def __post_init__(self) -> None:
+        stated = self.outcome.assumptions
+        if self.ridge is not None and stated is not None:
+            marked = replace(self.outcome, assumptions=self.ridge.mark(stated))
+            object.__setattr__(self, "outcome", marked)
+        super().__post_init__()
 
     @property
     def head(self) -> LinearHead:
@@ -39,7 +49,7 @@ class LinearFitted(Fitted):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return (PREPROCESSING,)
+        return (PREPROCESSING,) if self.ridge is None else (PREPROCESSING, self.ridge.remark)
 
     @property
     def model_bytes(self) -> bytes:
