@@ -191,8 +191,8 @@ def test_steps_and_noise_depend_on_counts_only(strategy):
 
 
 def test_a_setting_never_forgets_all_that_there_is():
-    assert setting_of(job_of(private=60, public=0), 10, 60).forget == 59
-    assert setting_of(job_of(private=60, public=1), 10, 60).forget == 60
+    assert setting_of(job_of(private=60, public=0), Langevin(10), 60).forget == 59
+    assert setting_of(job_of(private=60, public=1), Langevin(10), 60).forget == 60
 
 
 # The runs themselves.
