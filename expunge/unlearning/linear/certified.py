@@ -6,7 +6,7 @@ the certificate is enforced. A request changes everything or nothing.
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -27,13 +27,23 @@ from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
 from expunge.losses.solver import solve
+from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
-from expunge.unlearning.linear.choice import cheapest, prices
+from expunge.unlearning.linear.capacity_curve import CAPACITIES, CapacityCurve, draw_curve
+from expunge.unlearning.linear.choice import (
+    CAPACITY,
+    cheapest,
+    check_own_capacity,
+    prices,
+    with_capacity,
+)
 from expunge.unlearning.linear.estimator_parameters import check_parameters, row_bound
+from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
+from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
 from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import write_fitted
 from expunge.unlearning.pricing import check_observer
@@ -225,6 +235,19 @@ class Certified(BaseEstimator):
             raise ValueError(f"forget: {forget} of {job.roster.private} private records")
         return prices(job, forget)
 
+    def capacity_curve(self, capacities: Sequence[float] = CAPACITIES) -> CapacityCurve:
+        """What noisy learning for so large shares of the private records costs, on public records.
+
+        For observer "all", and wherever a model is to be noisy from the start. Beside each score
+        stands that of the public-only model, which no deletion ever touches.
+
+        Raises:
+            InvalidInput: too few public records.
+        """
+        job, strategy = self.fitted_.job, self.fitted_.strategy
+        chosen = strategy if isinstance(strategy, Langevin) else Langevin()
+        return draw_curve(job, chosen, capacities)
+
     def __getstate__(self) -> dict[str, Any]:
         """What pickle writes: parameters and, of a fitted estimator, what may be handed out."""
         state = {name: value for name, value in vars(self).items() if name != "_state"}
@@ -284,6 +307,7 @@ class Certified(BaseEstimator):
             )
         )
         chosen = copy.deepcopy(self._choose(job))
+        warn_of_poor_settings(job, chosen, public[0])
         outcome = chosen.fit(job)
         if labels is not None:
             self.classes_ = labels.copy()
@@ -365,10 +389,16 @@ class Certified(BaseEstimator):
     def _choose(self, job: LinearJob) -> Strategy[LinearJob]:
         """The named strategy, or for `auto` the cheapest that is sound for the observer."""
         if self.strategy == "auto":
-            return cheapest(job, max(1, job.roster.private // 10))
+            share = CAPACITY if self.capacity is None else self.capacity
+            return with_capacity(
+                cheapest(job, records_of_capacity(share, job.roster)), self.capacity
+            )
         chosen = strategy_of("linear", self.strategy, also=["auto"])
         check_observer(chosen, job.observer)
-        return attainable(chosen, job) if isinstance(self.strategy, str) else chosen
+        if isinstance(self.strategy, str):
+            return with_capacity(attainable(chosen, job), self.capacity)
+        check_own_capacity(chosen, self.capacity)
+        return chosen
 
     def _origin_of_labels(self, public: int) -> Origin:
         if getattr(self, "classes", None) is not None:

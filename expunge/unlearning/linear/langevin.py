@@ -56,8 +56,8 @@ UNCOUNTED = "noise_first learns without noise, so nothing covers requests that l
 class Langevin:
     """The paper's strategy: T noisy steps on all records, K noisy steps on what remains.
 
-    At any setting: with `step_size`, `sigma`, `radius`, `learn_steps` and `unlearn_steps` given, fit
-    and forget are Algorithms 1 and 2 of the paper, and the certificate says what they certify.
+    At any setting: with steps, `step_size`, `sigma` and `radius` given, fit and forget are
+    Algorithms 1 and 2 of the paper, and the certificate says what they certify.
 
     Args:
         learn_steps: T.
