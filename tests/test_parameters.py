@@ -45,6 +45,7 @@ POSITIVE_OR_INFINITE = (True, "1", [1.0], None, NAN, -INF, 0, -1.0)
 NOT_NEGATIVE = (*NUMBER, -1.0)
 OPTIONAL_NOT_NEGATIVE = (*NOT_NUMBERS, -1.0)
 SHARE = (*POSITIVE, 1.5)
+OPTIONAL_SHARE = (*OPTIONAL_POSITIVE, 1.5)
 COUNT_FROM_1 = (*NUMBER, 0, -1, 1.5, 2.0)
 COUNT = (*NUMBER, -1, 1.5)
 OPTIONAL_COUNT_FROM_1 = (*NOT_NUMBERS, 0, -1, 1.5)
@@ -94,13 +95,14 @@ ESTIMATOR = {
     "delta": (*POSITIVE[:-1], 1.0),
     "strategy": (*WORD, unlearning.Langevin),
     "observer": WORD,
-    "l2": POSITIVE,
+    "l2": (*OR_PUBLIC, 1e-310),
     "row_norm": (*OR_PUBLIC, 1e16, 1e-300, 1e-16),
     "reference": WORD,
     "released": FLAG,
     "random_state": OPTIONAL_SEED,
     "device": ("nonsense", "meta", 1, None, True, "cuda:99", "cpu:x"),
     "adaptive_requests": FLAG,
+    "capacity": OPTIONAL_SHARE,
 }
 TRAINED = {"training": (*RECORD, None)}
 
@@ -158,6 +160,9 @@ TABLE = {
             "capacity": SHARE,
             "scheme": (*RECORD, None, unlearning.FullBatch),
             "requests": COUNT_FROM_1,
+            "step_size": OPTIONAL_POSITIVE,
+            "unlearn_steps": OPTIONAL_COUNT_FROM_1,
+            "radius": OPTIONAL_POSITIVE,
         },
     ),
     unlearning.NoiseFirst: (

@@ -39,7 +39,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
     arguments = [*tables(tmp_path), "--epsilon", 0.5, "--delta", 1e-6, "--strategy", "langevin"]
     arguments += ["--observer", "all", "--l2", 0.02, "--row-norm", 1.5, "--classes", "yes, no"]
     arguments += ["--drop", "age", "--drop", "member", "--unreleased", "--adaptive-requests"]
-    arguments += ["--publish-names"]
+    arguments += ["--publish-names", "--capacity", 0.05]
     stored = printed("fit", tmp_path / "workspace", *arguments)["options"]
     assert stored == {
         "id": "id",
@@ -57,6 +57,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
         "released": False,
         "adaptive_requests": True,
         "publish_names": True,
+        "capacity": 0.05,
     }
 
 
@@ -186,6 +187,7 @@ NONSENSE = {
     "unreleased": (),  # a switch
     "adaptive_requests": (),  # a switch
     "publish_names": (),  # a switch
+    "capacity": (*NO_NUMBERS, "1.5"),
     "max_width": ("0", "-1", "1.5", "x"),
     "max_inflated": ("0", "-1", "1.5", "x"),
     "json": (),  # a switch

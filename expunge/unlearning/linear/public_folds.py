@@ -17,7 +17,7 @@ from expunge.losses.objective import Objective
 from expunge.losses.solver import solve
 from expunge.losses.tolerances import Resolution
 
-__all__ = ["deal_folds", "halves", "learn", "take_evenly"]
+__all__ = ["SEED", "deal_folds", "learn", "parts_of", "take_evenly"]
 
 SEED = 0  # public: it hides nothing, and everybody may split as we did
 CLOSE = 1e-4  # to the least objective, in units of the largest loss at zero
@@ -53,7 +53,7 @@ def learn(loss: LinearLoss, rows: Tensor, targets: Tensor, start: Tensor | None 
     return solve(objective, start, tolerance=tolerance, gram=objective.gram())
 
 
-def halves(fold: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def parts_of(fold: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Places to learn from and places that are held out, fold by fold."""
     for one in range(int(fold.max()) + 1):
         yield np.flatnonzero(fold != one), np.flatnonzero(fold == one)

@@ -24,7 +24,7 @@ from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput, NotConverged
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.linear.public_folds import deal_folds, halves, learn, take_evenly
+from expunge.unlearning.linear.public_folds import deal_folds, learn, parts_of, take_evenly
 
 __all__ = ["FEWEST", "PublicRidge", "choose_ridge"]
 
@@ -120,7 +120,7 @@ def choose_ridge(
     rows, targets = rows[places], targets[places]
     parts = [
         _Part.of(rows, targets, learned, held, row_norm)
-        for learned, held in halves(deal_folds(targets, FOLDS, classes=classes))
+        for learned, held in parts_of(deal_folds(targets, FOLDS, classes=classes))
     ]
     tried, best = _descend(parts, make_loss)
     bound = public_row_norm(rows) if row_norm == "public" else row_norm

@@ -22,11 +22,11 @@ from expunge.losses.linear import LinearLoss
 from expunge.sampling import pngd
 from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.public_folds import deal_folds, halves, learn, take_evenly
+from expunge.unlearning.linear.public_folds import SEED, deal_folds, learn, parts_of, take_evenly
 
 __all__ = ["FEWEST", "Rehearsal"]
 
-FEWEST = 100  # public records, or there is little to say
+FEWEST = 200  # public records, half of them held out: a share is known to 0.05
 MOST = 1024  # of them that take part
 DRAWS = 4  # models of each noise
 STREAM = "rehearsal on public records"
@@ -49,7 +49,7 @@ class Rehearsal:
         """The halves of a job's public records.
 
         Raises:
-            InvalidInput: too few of them, or a user's loss, which may not take several models at once.
+            InvalidInput: too few of them, or a user's loss, which may not take several models.
         """
         public = job.roster.public
         if public < FEWEST:
@@ -61,7 +61,7 @@ class Rehearsal:
         rows, targets = job.features[places].float().cpu(), job.targets[places].cpu()
         labels = not targets.is_floating_point()
         fold = deal_folds(targets.numpy(), 2, classes=labels)
-        learned, held = next(iter(halves(fold)))
+        learned, held = next(iter(parts_of(fold)))
         return cls(job, *((rows[side], targets[side]) for side in (learned, held)))
 
     @property
@@ -96,10 +96,11 @@ class Rehearsal:
         kernel = pngd.build(
             self._gradient, step_size=setting.step_size, sigma=1.0, project=l2_ball(radius)
         )
-        draw = normal_source(0, STREAM)
+        draw = normal_source(SEED, STREAM)
         stacked = (self._start - self._origin).float().expand(len(each), -1, -1)
         for index in range(setting.learn_steps):
-            stacked = kernel.step(stacked, index, lambda like: each * draw(like))
+            noise = draw(stacked[:DRAWS]).repeat(len(sigmas), 1, 1)  # the same for every sigma
+            stacked = kernel.step(stacked, index, lambda _, noise=noise: each * noise)
         return self._scores(stacked + self._origin).reshape(-1, DRAWS).mean(1).tolist()
 
     def _gradient(self, stacked: Tensor, _index: int) -> Tensor:
