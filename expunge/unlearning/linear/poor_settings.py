@@ -53,22 +53,28 @@ def _poor_models(job: LinearJob, strategy: Any) -> Iterator[str]:
     """Whether a model of public records, learned as this fit learns, is any good on others."""
     rehearsal = Rehearsal.of(job)
     constant, clean, unit = rehearsal.constant, rehearsal.public_only, rehearsal.measure
-    if clean <= constant:
+    if clean <= constant + rehearsal.standard_error(constant):
         yield (
             f"l2: learned from half of the public records and tried on the others, these settings "
             f"are no better than a constant ({unit} {clean:.2f} against {constant:.2f}): take "
             "l2='public' and row_norm='public', and scale features by what public records show"
         )
     elif isinstance(strategy, Langevin):
-        noisy = rehearsal.noisy(strategy, [strategy.chosen_sigma(job)])[0]
-        told = f"{unit} {noisy:.2f} on public records held out, {clean:.2f} without noise"
-        if noisy < (constant + clean) / 2:
-            yield f"{_cause(strategy)} drowns the model: {told}; {_remedy(job, strategy, clean)}"
-        elif noisy < clean - 3 * rehearsal.standard_error:
-            yield (
-                f"{_cause(strategy)} makes it worse than the model of public records alone: "
-                f"{told}; {_remedy(job, strategy, clean)}"
-            )
+        yield from _loud_noise(job, strategy, rehearsal)
+
+
+def _loud_noise(job: LinearJob, strategy: Langevin, rehearsal: Rehearsal) -> Iterator[str]:
+    """Whether the noise costs more than private records are likely to bring."""
+    noisy, quiet = rehearsal.noisy(strategy, [strategy.chosen_sigma(job), 0.0])
+    clean = min(quiet, rehearsal.public_only)  # what too few steps cost is not the noise's fault
+    told = f"{rehearsal.measure} {noisy:.2f} on public records held out, {clean:.2f} without noise"
+    if noisy < (rehearsal.constant + clean) / 2:
+        yield f"{_cause(strategy)} drowns the model: {told}; {_remedy(job, strategy, clean)}"
+    elif noisy < clean - 3 * rehearsal.standard_error(clean):
+        yield (
+            f"{_cause(strategy)} makes it worse than the model of public records alone: {told}; "
+            f"{_remedy(job, strategy, clean)}"
+        )
 
 
 def _cause(strategy: Langevin) -> str:

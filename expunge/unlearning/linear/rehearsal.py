@@ -7,11 +7,11 @@ records. So the figures say what the noise costs, and nothing about any private 
 rehearsal is handed out; its noise is seeded, and the same in every run.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -82,10 +82,11 @@ class Rehearsal:
             return 0.0
         return float((held == known.mode().values).float().mean())
 
-    @property
-    def standard_error(self) -> float:
-        """Of a share of right labels, by the number of rows held out; at most what 1/2 has."""
-        return 0.5 / float(np.sqrt(len(self.held[1])))
+    def standard_error(self, score: float) -> float:
+        """Of a share of right labels, by the number of rows held out; none is known of an R2."""
+        if self.measure == "R2":
+            return 0.0
+        return math.sqrt(score * (1 - score) / len(self.held[1]))
 
     def noisy(self, strategy: Langevin, sigmas: Sequence[float]) -> list[float]:
         """The mean score after the strategy's learning steps, for each sigma."""

@@ -35,19 +35,19 @@ def chosen(rows=200, records=1000, row_norm=1.0, **changes):
     return choose_ridge(X, y, Logistic, **given)
 
 
-def held_out_loss(X, y, value, row_norm):
+def held_out_loss(rows_and_labels, value, row_norm):
     """Mean loss on the folds, each solved on its own, cold and close: an oracle without paths."""
-    losses = []
+    (X, y), losses = rows_and_labels, []
     for fold in range(5):
         away = deal_folds(y, 5, classes=True) == fold
         bound = public_row_norm(X[~away]) if row_norm == "public" else row_norm
         loss = Logistic(value * bound**2, bound)
-        rows = [torch.from_numpy(bounded_rows(X[part], bound)) for part in (~away, away)]
+        parts = [torch.from_numpy(bounded_rows(X[part], bound)) for part in (~away, away)]
         targets = [torch.from_numpy(y[part]) for part in (~away, away)]
-        objective = Objective(loss, rows[0], targets[0])
+        objective = Objective(loss, parts[0], targets[0])
         zero = torch.zeros(*objective.shape, dtype=torch.float64)
         theta = solve(objective, zero, tolerance=1e-9)
-        losses.append(float(loss.value(rows[1] @ theta.T, targets[1]).mean()))
+        losses.append(float(loss.value(parts[1] @ theta.T, targets[1]).mean()))
     return float(np.mean(losses))
 
 
@@ -56,7 +56,7 @@ def test_the_choice_is_the_grids_value_with_the_least_held_out_loss(row_norm):
     X, y = labelled(150)
     ridge = chosen(150, row_norm=row_norm)
     bound = public_row_norm(X) if row_norm == "public" else row_norm
-    losses = {value: held_out_loss(X, y, value, row_norm) for value in GRID}
+    losses = {value: held_out_loss((X, y), value, row_norm) for value in GRID}
     best = min(losses, key=losses.__getitem__)
     assert ridge.cross_validated == pytest.approx(best * bound**2)
     for value, loss in ridge.tried:
