@@ -35,10 +35,10 @@ class Settings:
     tasks: tuple[Task, ...]
     seeds: int
     share: float = 0.1
-    most: int = 6000
+    most: int = 3000
     row_norms: tuple[float | Literal["public"], ...] = ("public", 1.0)
     fixed: tuple[float, ...] = (1e-2, 1e-3, 1e-4)
-    grid: tuple[float, ...] = tuple(10.0 ** (-step / 2) for step in range(17))
+    grid: tuple[float, ...] = tuple(10.0 ** (-step / 2) for step in range(2, 15))
 
 
 def _both(*pairs: str) -> tuple[Task, ...]:
@@ -50,10 +50,11 @@ SCALES = {
     "cpu": Settings(
         (
             Task("digits+0/digits", "random"),
-            *_both("usps/mnist", "sketch/cartoon", "art_painting/photo", "dvd/imdb"),
-            Task("kitchen/imdb", "shifted"),
+            Task("usps/mnist", "random"),
+            Task("art_painting/photo", "random"),
+            *_both("sketch/cartoon", "dvd/imdb"),
         ),
-        seeds=3,
+        seeds=2,
     ),
     "paper": Settings(
         (
