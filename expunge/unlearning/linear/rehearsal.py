@@ -83,10 +83,15 @@ class Rehearsal:
         return float((held == known.mode().values).float().mean())
 
     def standard_error(self, score: float) -> float:
-        """Of a share of right labels, by the number of rows held out; none is known of an R2."""
+        """Of a score, by the number of rows held out.
+
+        sqrt(p (1 - p)/n) of a share, and 2 sqrt(R2) (1 - R2)/sqrt(n) of an R2 in large samples.
+        """
+        inside = min(max(score, 0.0), 1.0)
+        spread = math.sqrt(inside * (1 - inside))
         if self.measure == "R2":
-            return 0.0
-        return math.sqrt(score * (1 - score) / len(self.held[1]))
+            spread = 2 * math.sqrt(inside) * (1 - inside)
+        return spread / math.sqrt(len(self.held[1]))
 
     def noisy(self, strategy: Langevin, sigmas: Sequence[float]) -> list[float]:
         """The mean score after the strategy's learning steps, for each sigma."""

@@ -652,7 +652,7 @@ def attack(observer, deletions, features=50, rows=3000):
         # For observer `all` as little noise as one deletion at epsilon = 1 allows.
         passes = Residual(distance=0)  # with hardly any noise; more hides more, and proves nothing
         strategy = passes if observer == "final" else Langevin(capacity=1 / rows)
-        clf = CertifiedClassifier(observer=observer, strategy=strategy, random_state=one)
+        clf = CertifiedClassifier(l2=1e-2, observer=observer, strategy=strategy, random_state=one)
         clf.fit(X, y)
         before, row = clf.fitted_.outcome.theta.clone(), clf.fitted_.job.features[one].clone()
         certificate = clf.forget(one)
