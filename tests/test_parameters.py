@@ -115,6 +115,17 @@ TABLE = {
         {
             **ESTIMATOR,
             "classes": ("abc", 5, True, [], [NAN, 1.0], [None, 1], [1, 1], [[0], [1]], [0, "a"]),
+            "class_weight": (
+                "balanced",
+                5,
+                True,
+                [1.0, 2.0],
+                {},
+                {0: 0},
+                {0: NAN},
+                {9: 1.0},
+                {0: "a"},
+            ),
         },
     ),
     unlearning.CertifiedRegressor: (
@@ -267,6 +278,14 @@ TABLE = {
             "row_norm": POSITIVE,
             "target_norm": POSITIVE,
             "radius": POSITIVE_OR_INFINITE,
+        },
+    ),
+    losses.Weighted: (
+        losses.Weighted,
+        {"loss": LOSS, "weights": (1.0, 2.0)},
+        {
+            "loss": (*RECORD, None, losses.Squared(0.1)),
+            "weights": ("12", None, 1, (), (1.0,), (1.0, 0.0), (1.0, NAN), (1.0, 2.0, 3.0)),
         },
     ),
     losses.Declared: (

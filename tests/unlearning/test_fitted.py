@@ -42,6 +42,7 @@ OTHER = {  # something else for every parameter of every estimator
     "device": "meta",
     "adaptive_requests": True,
     "capacity": 0.5,
+    "class_weight": {0: 9.0},
     "target_norm": 1e-3,
     "radius": 1e-2,
     "loss": Declared(lambda scores, _: scores[:, 0], 1e-9, 1e-9),

@@ -38,7 +38,7 @@ from expunge.unlearning.linear.choice import (
     prices,
     with_capacity,
 )
-from expunge.unlearning.linear.estimator_parameters import check_parameters, row_bound
+from expunge.unlearning.linear.estimator_parameters import check_parameters, plain_pairs, row_bound
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
@@ -213,6 +213,8 @@ class Certified(BaseEstimator):
         parameters["strategy"] = describe(parameters["strategy"], "strategy")
         if parameters.get("classes") is not None:
             parameters["classes"] = np.asarray(parameters["classes"]).tolist()
+        if parameters.get("class_weight") is not None:
+            parameters["class_weight"] = plain_pairs(parameters["class_weight"])
         names = getattr(self, "feature_names_in_", None)
         fitted = self.fitted_
         self._state = replace(fitted, copied=True)  # even if interrupted: it may be there

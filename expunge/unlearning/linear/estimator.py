@@ -8,7 +8,7 @@ Preprocessing before `fit` is the caller's: a scaler fitted on private rows void
 and the certificate says that preprocessing is declared, not checked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +18,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from expunge.losses import Declared, Logistic, Softmax, Squared
+from expunge.losses import Declared, Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.ids import frame_index
 from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
+from expunge.unlearning.linear.estimator_parameters import label_weights, refuse_weights
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.saved_estimator import read_fitted
@@ -59,9 +60,13 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             only named and whose noise is fixed at fit, `langevin`; None is for a tenth. Less of it
             costs less accuracy (`capacity_curve`). Other strategies do not use it; a strategy's
             record has its own.
+        class_weight: A number for each label that is not to weigh 1, fixed in advance: "balanced",
+            which counts records, is refused. Requests then take passes.
     """
 
     classes: Sequence[Any] | None
+    class_weight: Mapping[Any, float] | None
+    _weights: tuple[float, ...] | None = None
 
     def __init__(
         self,
@@ -78,22 +83,35 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         device: str = "cpu",
         adaptive_requests: bool = False,
         capacity: float | None = None,
+        class_weight: Mapping[Any, float] | None = None,
     ) -> None:
         self._keep_parameters(locals())
 
     @unchanged_on_failure
-    def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        public: Any = None,
+        ids: Any = None,
+        **others: Any,
+    ) -> "CertifiedClassifier":
         """Learn from private records (X, y) and public ones (X_public, y_public).
 
         Args:
             ids: One for each private record; row numbers by default, "index" for a DataFrame's.
+
+        Raises:
+            InvalidInput: `sample_weight`, and why not.
         """
+        refuse_weights(others)
         self._check_parameters()
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
         check_classification_targets(y)
         rows, public_labels = self._public_records(public, X)
         labels = self._label_set(y, public_labels)
+        self._weights = label_weights(self.class_weight, labels)
         encoded = [np.searchsorted(labels, each) for each in (public_labels, y)]
         self._fit(X, encoded[1], (rows, encoded[0]), ids, labels)
         return self
@@ -109,7 +127,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
     def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
-        return Logistic(l2, row_norm) if classes <= 2 else Softmax(classes, l2, row_norm)
+        plain = Logistic(l2, row_norm) if classes <= 2 else Softmax(classes, l2, row_norm)
+        return plain if self._weights is None else Weighted(plain, self._weights)
 
     def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
         if self.classes is not None:
@@ -178,12 +197,23 @@ class CertifiedRegressor(RegressorMixin, Certified):
         self._keep_parameters(locals())
 
     @unchanged_on_failure
-    def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        public: Any = None,
+        ids: Any = None,
+        **others: Any,
+    ) -> "CertifiedRegressor":
         """Learn from private records (X, y) and public ones (X_public, y_public).
 
         Args:
             ids: One for each private record; row numbers by default, "index" for a DataFrame's.
+
+        Raises:
+            InvalidInput: `sample_weight`, and why not.
         """
+        refuse_weights(others)
         self._check_parameters()
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)  # noqa: N806
@@ -217,6 +247,8 @@ def _resume(
 ) -> CertifiedClassifier | CertifiedRegressor:
     """The estimator of this kind, with the parameters and the state that were saved."""
     parameters = kept["set"] | {"strategy": rebuild(kept["set"]["strategy"])}
+    if parameters.get("class_weight") is not None:
+        parameters["class_weight"] = dict(parameters["class_weight"])
     estimator = ESTIMATORS[kind](**parameters)
     estimator.resume(fitted, kept["feature_names"])
     return estimator

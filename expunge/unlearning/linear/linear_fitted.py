@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from expunge.accounting.reservations import Origin
+from expunge.losses import Weighted
 from expunge.unlearning import model_file
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.linear.linear_head import LinearHead
@@ -14,6 +15,9 @@ from expunge.unlearning.linear.public_ridge import PublicRidge
 __all__ = ["LinearFitted"]
 
 PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
+WEIGHTS = (
+    "labels have weights that were fixed in advance, by the caller's word, not counted on records"
+)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -49,7 +53,9 @@ class LinearFitted(Fitted):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return (PREPROCESSING,) if self.ridge is None else (PREPROCESSING, self.ridge.remark)
+        chosen = () if self.ridge is None else (self.ridge.remark,)
+        weighted = (WEIGHTS,) if isinstance(self.job.loss, Weighted) else ()
+        return (PREPROCESSING, *chosen, *weighted)
 
     @property
     def model_bytes(self) -> bytes:

@@ -21,6 +21,7 @@ from expunge.unlearning.linear.rehearsal import FEWEST, Rehearsal
 __all__ = ["warn_of_poor_settings"]
 
 ROWS = 1024  # public ones whose norms are looked at
+UNLIKE = 1.5  # how far apart the factors are by which nine in ten and one in ten rows are scaled
 LEVEL = 5  # from here to the caller of `fit`
 
 
@@ -37,15 +38,19 @@ def warn_of_poor_settings(job: LinearJob, strategy: Any, public: np.ndarray) -> 
 
 
 def _scaled_rows(job: LinearJob, public: np.ndarray) -> Iterator[str]:
-    """Whether most public rows keep their direction alone."""
+    """Whether most public rows are scaled down, and by factors that differ.
+
+    Rows of one norm, such as embeddings, lose nothing by being scaled alike.
+    """
     rows, bound = public[take_evenly(len(public), ROWS)], job.loss.row_norm
     norms = np.linalg.norm(rows.astype(np.float64), axis=1)
-    share = float(np.mean(norms > largest_unscaled(bound)))
-    if share > 0.5:
+    factors = np.maximum(norms / largest_unscaled(bound), 1.0)
+    share, (low, high) = float(np.mean(factors > 1)), np.percentile(factors, [10, 90])
+    if share > 0.5 and high > UNLIKE * low:
         yield (
-            f"row_norm: {share:.0%} of the public rows are scaled down to row_norm={bound:g}, so "
-            "that their direction alone counts: scale features by what public records show, or "
-            f"take row_norm='public', here {public_row_norm(rows):.3g}"
+            f"row_norm: {share:.0%} of the public rows are scaled down to row_norm={bound:g}, by "
+            f"{low:.3g} to {high:.3g}, so that their direction alone counts: scale features by "
+            f"what public records show, or take row_norm='public', here {public_row_norm(rows):.3g}"
         )
 
 

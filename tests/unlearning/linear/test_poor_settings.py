@@ -63,6 +63,15 @@ def test_large_private_rows_alone_warn_of_nothing():
     assert told(CertifiedClassifier(), X, y) == []
 
 
+@pytest.mark.parametrize(("spread", "fires"), [(1.0, False), (1.2, False), (2.0, True)])
+def test_rows_of_one_norm_lose_nothing_by_being_scaled_alike(spread, fires):
+    """Embeddings have norm 1; the default bound leaves them 0.7."""
+    X, y = separable()
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    X *= np.where(np.arange(len(X)) % 2, spread, 1.0)[:, None]
+    assert bool(told(CertifiedClassifier(l2=1e-4), X, y)) is fires
+
+
 # Models that are no better than a constant.
 
 
