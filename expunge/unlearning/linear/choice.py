@@ -1,6 +1,6 @@
 """Which strategy: every one priced for a job, and the cheapest sound one for `auto`."""
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 from expunge.accounting.prices import Price, list_prices
@@ -43,9 +43,9 @@ def cheapest(job: LinearJob, forget: int) -> Any:
 
 def with_capacity(strategy: Any, capacity: float | None) -> Any:
     """A strategy that was only named, with this capacity if its noise depends on one."""
-    if capacity is None or not hasattr(strategy, "capacity"):
+    if capacity is None or not (is_dataclass(strategy) and hasattr(strategy, "capacity")):
         return strategy
-    return replace(strategy, capacity=capacity)
+    return replace(strategy, capacity=capacity)  # pyright: ignore[reportArgumentType]
 
 
 def check_own_capacity(strategy: Any, capacity: float | None) -> None:
