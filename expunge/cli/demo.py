@@ -35,7 +35,7 @@ def demo(
     from expunge.audit.laws import audit_fitted
     from expunge.report.page import page
     from expunge.unlearning.linear.estimator import CertifiedClassifier
-    from expunge.unlearning.linear.langevin import setting_of
+    from expunge.unlearning.linear.langevin import Langevin, setting_of
     from expunge.workspace.evaluation import evaluation
 
     output.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def demo(
         {"name": "retrained", **evaluation(retrained.fitted_.head, *test)},
     ]
     curves = trade_offs(
-        setting_of(model.fitted_.job, 500, len(forget)),
+        setting_of(model.fitted_.job, Langevin(), len(forget)),
         model.fitted_.job.target,
         unlearn_steps=50,
         sigma=2.0,

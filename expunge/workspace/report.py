@@ -100,7 +100,7 @@ def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:
     """Curves for noisy descent on these records; None where it has no constants."""
     job = estimator.fitted_.job
     try:
-        setting = setting_of(job, Langevin().learn_steps, min(forget, job.roster.private - 1))
+        setting = setting_of(job, Langevin(), min(forget, job.roster.private - 1))
     except ValueError:
         return None
     steps = max(1, setting.learn_steps // 10)

@@ -41,6 +41,8 @@ OTHER = {  # something else for every parameter of every estimator
     "random_state": 99,
     "device": "meta",
     "adaptive_requests": True,
+    "capacity": 0.5,
+    "class_weight": {0: 9.0},
     "target_norm": 1e-3,
     "radius": 1e-2,
     "loss": Declared(lambda scores, _: scores[:, 0], 1e-9, 1e-9),
@@ -57,7 +59,7 @@ CHANGES = [(kind, name) for kind in KINDS for name in parameters(kind)]
 def made(kind, strategy):
     X, y = labelled(60) if kind == "classifier" else measured(60)
     extra = {"classes": [0, 1]} if kind == "classifier" else {"radius": 4.0}
-    settings = {"l2": 0.05, "random_state": 1, "row_norm": "public", "reference": "start"}
+    settings = {"l2": "public", "random_state": 1, "row_norm": "public", "reference": "start"}
     return KINDS[kind](strategy=STRATEGIES[strategy], **settings, **extra).fit(
         X, y, public=(X[:20], y[:20])
     )

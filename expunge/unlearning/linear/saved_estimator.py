@@ -34,6 +34,7 @@ from expunge.store import (
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.public_ridge import PublicRidge
 from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_checks import check_certificate
@@ -129,6 +130,7 @@ def _document(fitted: LinearFitted) -> dict[str, Any]:
         "outcome": outcome_document(fitted.outcome),
         "device": str(fitted.job.features.device),
         "labels": fitted.labels,
+        "ridge": None if fitted.ridge is None else fitted.ridge.document(),
         "head": fitted.head.document(),
         "public": roster.public,
         "private": roster.private,
@@ -233,6 +235,7 @@ def _restored(saved: Saved) -> LinearFitted:
         outcome=outcome,
         classes=head.classes,
         labels=document["labels"],
+        ridge=PublicRidge.of(document.get("ridge")),
         lineage=saved.index.lineage.fit,
         issued=saved.index.lineage.issued,
         copied=True,

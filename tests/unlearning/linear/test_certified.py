@@ -318,6 +318,8 @@ def test_reservations_are_in_the_statement_and_declarations_in_the_scope():
     assert "1 record was forgotten" in certificate.claim.statement[-2]
 
 
+# Noise for so few records does drown the model.
+@pytest.mark.filterwarnings("ignore::expunge.errors.SettingsWarning")
 def test_small_targets_are_met_within_the_capacity_for_observer_all():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(800, 20)), rng.integers(0, 2, 800)
