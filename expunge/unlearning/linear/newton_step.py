@@ -82,7 +82,7 @@ def newton_step(
     hessian = model.curvature.clone()
     hessian.diagonal().add_(terms.loss.l2)
     factor, failed = torch.linalg.cholesky_ex(hessian)
-    if failed or not bool(factor.isfinite().all()):
+    if failed or not bool(factor.diagonal().isfinite().all()):  # a row that is not shows there
         return NewtonStep(anchor.point, math.inf)
     step = -torch.cholesky_solve(model.gradient[:, None], factor)[:, 0]
     theta = anchor.point + step.reshape(anchor.point.shape)
