@@ -38,6 +38,16 @@ def test_the_demo_learns_deletes_certifies_and_compares(demo):
     assert json.loads((folder / "certificate.json").read_text())["strategy"] == "residual"
 
 
+def test_the_demo_leads_with_deletion_beside_retraining(demo):
+    beside = demo[1].document["side_by_side"]
+    assert beside["records"] == 200_000
+    assert beside["epsilon"] <= 1.0
+    accuracy = beside["accuracy"]
+    assert abs(accuracy["forget"] - accuracy["retrain"]) < 0.001
+    assert accuracy["placebo"] < accuracy["forget"]
+    assert "What the deletion" in (demo[0] / "report.html").read_text()
+
+
 def test_the_demo_audits_what_it_certifies(demo):
     audit = demo[1].document["audit"]
     assert demo[1].status == 0
