@@ -5,7 +5,15 @@ import json
 import pytest
 
 from tests.unlearning.linear import compare_distances
-from tests.unlearning.linear.compare_distances import RESULTS, judge, run
+from tests.unlearning.linear.compare_distances import (
+    END,
+    MARK,
+    PAGE,
+    RESULTS,
+    judge,
+    run,
+    sentence,
+)
 
 
 def test_a_campaign_that_was_stopped_goes_on_to_the_same_counts(tmp_path, monkeypatch):
@@ -28,3 +36,4 @@ def test_no_bound_of_the_committed_campaign_is_below_the_truth():
     assert totals["all"]["compared"] >= 4 * totals["all"]["problems"]
     assert all(total["below"] == 0 for total in totals.values())
     assert min(total["least ratio"] for total in totals.values()) >= 1
+    assert MARK + sentence(totals) + END in PAGE.read_text()
