@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from experiments.tables import select
 
@@ -127,9 +128,12 @@ def draw(result: Row) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="0.93")
         axes.set_axisbelow(True)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
+    handles = [
+        Line2D([], [], color=colour, marker=marker, label=_name(cell))
+        for cell, (colour, marker) in zip(largest, STYLES, strict=False)
+    ]
     figure.legend(
-        handles, labels, frameon=False, fontsize=8, ncols=3, loc="outside lower center",
+        handles=handles, frameon=False, fontsize=8, ncols=3, loc="outside lower center",
         title=f"l2 = {ridge:g}, the largest size of each set", title_fontsize=8,
     )  # fmt: skip
     return figure
@@ -140,8 +144,7 @@ def _draw_bounds(axes: Axes, cells: list[list[Row]], settings: Row) -> None:
     for cell, (colour, marker) in zip(cells, STYLES, strict=False):
         points = _random(cell)[0]["points"]
         known = [p for p in points if p["bound"] is not None]
-        axes.plot([p["gone"] for p in known], [p["bound"] for p in known], color=colour,
-                  marker=marker, ms=0, label=_name(cell))  # fmt: skip
+        axes.plot([p["gone"] for p in known], [p["bound"] for p in known], color=colour)
         true = [p for p in points if p.get("truth")]
         axes.plot([p["gone"] for p in true], [p["truth"] for p in true], ls="", color=colour,
                   marker=marker, ms=5)  # fmt: skip
@@ -175,17 +178,14 @@ def _draw_passes(axes: Axes, result: Row) -> None:
             if row not in _random(cell)
         ]
         axes.plot(sizes, worst, color=colour, marker=marker, mfc="white", ls="--",
-                  label=f"l2 = {l2:g}, most influential first")  # fmt: skip
+                  label=f"l2 = {l2:g}, influential first")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="records",
-             ylabel="records until the next pass (0 at the bottom)")  # fmt: skip
+             ylabel="records until the next pass")  # fmt: skip
     orders = max(len(_random(cell)) for cell in _cells(result))
-    axes.set_title(
-        f"made, 2 classes; bars: least to most of up to {orders} orders; at most "
-        f"{settings['most']:,}",
-        fontsize=9,
-    )
-    axes.set_ylim(0.5, axes.get_ylim()[1] * 30)  # room for the legend
-    axes.legend(frameon=False, fontsize=7, loc="upper left")
+    axes.set_title(f"made, 2 classes; bars: range of {orders} orders", fontsize=9)
+    axes.axhline(settings["most"], color="0.4", ls=":", lw=1)  # no curve goes further
+    axes.set_ylim(0.5, axes.get_ylim()[1] * 100)  # room for the legend
+    axes.legend(frameon=False, fontsize=7, loc="upper left", ncols=2, columnspacing=1.0)
 
 
 def _draw_costs(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
@@ -200,7 +200,9 @@ def _draw_costs(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
     axes.axhline(0, color="0.4", lw=0.6)
     axes.set(xscale="log", xlabel="distance", ylabel="accuracy lost to noise, points")
     axes.set_yscale("symlog", linthresh=0.1)
-    axes.set_title(f"95 % intervals over {result['settings']['draws']} draws", fontsize=9)
+    axes.set_title(
+        f"95 % intervals over {result['settings']['draws']} draws; dotted: default", fontsize=9
+    )
 
 
 def _draw_choice(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
@@ -220,8 +222,8 @@ def _draw_choice(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
                       capsize=3)  # fmt: skip
     axes.axvline(settings["default"], color="0.4", ls=":", lw=1)
     axes.set(xscale="log", yscale="log", xlabel="distance",
-             ylabel="records until the next pass (0 at the bottom)")  # fmt: skip
-    axes.set_title("random orders; bars: least to most", fontsize=9)
+             ylabel="records until the next pass")  # fmt: skip
+    axes.set_title("random orders, bars: their range; at the bottom: none", fontsize=9)
 
 
 def _cells(result: Row) -> Iterator[list[Row]]:

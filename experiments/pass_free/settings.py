@@ -77,7 +77,7 @@ SCALES = {
             Series("made, 2 classes", (10_000, 100_000, 1_000_000)),
             Series("made, 5 classes", (10_000, 100_000)),
         ),
-        InARow(100_000, 64, 300),
+        InARow(1_000_000, 64, 1000),
         compared=(1, 10, 100, 1000),
     ),
     "paper": Settings(

@@ -14,6 +14,7 @@ from experiments.pass_free.report import (
 )
 from experiments.pass_free.run import run
 from experiments.pass_free.settings import SCALES
+from expunge.accounting.prices import DISTANCE
 
 RESULTS = Path(__file__).parents[2] / "experiments/pass_free/results"
 
@@ -83,3 +84,18 @@ def test_committed_results_are_sound_and_their_tables_follow_from_them(path):
     tables = path.with_suffix(".md").read_text()
     for table in (passes_table(result), choice_table(result), in_a_row_lines(result)):
         assert table in tables
+
+
+def test_the_page_shows_the_table_that_justifies_the_default_and_it_does():
+    result = json.loads((RESULTS / "cpu.json").read_text())
+    assert choice_table(result) in (RESULTS.parents[2] / "docs/pass_free.md").read_text()
+    lost = {
+        distance: max(
+            row["without_noise"] - row["accuracy"]
+            for row in result["accuracies"]
+            if row["distance"] == distance
+        )
+        for distance in result["settings"]["distances"]
+    }
+    allowed = [distance for distance, most in lost.items() if most < 0.001]
+    assert max(allowed) == result["settings"]["default"] == DISTANCE
