@@ -28,7 +28,11 @@ def large() -> list[dict[str, Any]]:
 def of_sizes(sizes: str, *, merge: bool) -> list[dict[str, Any]]:
     """Measure requests without a pass at these sizes alone, and keep them if asked to."""
     module = importlib.import_module("benchmarks.pass_free")
-    rows = module.measure(module.parse_sizes(sizes))
+    try:
+        asked = module.parse_sizes(sizes)
+    except ValueError:
+        sys.exit(f"benchmarks: --sizes {sizes}: write RECORDSxFEATURES, such as 1e7x64,1e6x384")
+    rows = module.measure(asked)
     if merge:
         importlib.import_module("benchmarks.pass_free_pages").merge(rows)
     return rows
@@ -50,6 +54,8 @@ def main() -> None:
     """Measure the chosen suites and print what they measured."""
     given = list(sys.argv[1:])
     sizes = given.pop(given.index("--sizes") + 1) if "--sizes" in given[:-1] else None
+    if sizes is None and ("--sizes" in given or "--merge" in given):
+        sys.exit("benchmarks: say which sizes: --sizes 1e7x64,1e6x384")
     chosen = [word for word in given if not word.startswith("--")]
     unknown = [word for word in chosen if word not in SUITES]
     if unknown:
