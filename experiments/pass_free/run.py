@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent
 
 def run(settings: Settings) -> dict[str, Any]:
     said = json.dumps(asdict(settings), sort_keys=True)
-    folder = None if settings == SCALES["smoke"] else FOLDER / "results" / "parts"
+    folder = None if settings == SCALES["smoke"] else FOLDER / "results" / "unfinished"
     parts = Parts(folder, said, FOLDER, only_kept=begins_no_part())
     curves: list[dict[str, Any]] = []
     for series in settings.series:
