@@ -52,7 +52,7 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         workspace=fitted.lineage,
         generation=fitted.job.roster.request,
         sequence=1 if before is None else before.sequence + 1,
-        previous=None if before is None else before.sha256,
+        previous=None if before is None else fitted.issued[-1],
     )
     certificate = issue(outcome.assumptions, outcome.history, delta=target.delta, stated=stated)
     _check_promise(fitted, certificate)

@@ -5,6 +5,7 @@ Its noise is seeded (`tests/repeatable.py`); the audit's own chances are compute
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +16,8 @@ from expunge.cli.demo import AUDITED, PRIVATE, _digits
 from expunge.unlearning.linear.estimator import CertifiedClassifier
 from tests.audit.chance import false_alarm
 from tests.cli.test_main import expunge
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +39,22 @@ def test_the_demo_learns_deletes_certifies_and_compares(demo):
     assert sorted(path.name for path in folder.iterdir()) == ["certificate.json", "report.html"]
     assert expunge("verify", folder / "certificate.json").status == 0
     assert json.loads((folder / "certificate.json").read_text())["strategy"] == "residual"
+
+
+def test_the_demo_leads_with_deletion_beside_retraining(demo):
+    beside = demo[1].document["side_by_side"]
+    assert beside["records"] == 200_000
+    assert beside["epsilon"] <= 1.0
+    accuracy = beside["accuracy"]
+    assert abs(accuracy["forget"] - accuracy["retrain"]) < 0.001
+    page = " ".join((ROOT / "docs/pass_free.md").read_text().split())
+    told = {name: f"{value:.0%}".replace("%", " %") for name, value in accuracy.items()}
+    assert told["forget"] == told["retrain"]
+    assert (
+        f"{told['placebo']} of accuracy where the deletion and retraining have {told['retrain']}"
+        in page
+    )
+    assert "What the deletion" in (demo[0] / "report.html").read_text()
 
 
 def test_the_demo_audits_what_it_certifies(demo):

@@ -51,7 +51,7 @@ def test_certificates_of_one_fit_are_a_chain(outcome):
     first = certify(state(outcome, JOB), "r1")
     later = without(JOB, [51])
     left = Residual().forget(later, outcome)
-    second = certify(state(left, later, certificate=first), "r2")
+    second = certify(state(left, later, certificate=first, issued=(first.sha256,)), "r2")
     assert (first.sequence, first.generation, first.previous) == (1, 1, None)
     assert (second.sequence, second.generation, second.previous) == (2, 2, first.sha256)
     assert first.workspace == second.workspace == "ab" * 16

@@ -31,7 +31,7 @@ from expunge.losses.objective import Gram, Objective
 from expunge.losses.solver import solve
 from expunge.losses.squared import Squared
 from expunge.losses.tolerances import solution_norm
-from expunge.unlearning.linear.budget import warm_passes, within_budget
+from expunge.unlearning.linear.budget import of_few_records, warm_passes, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.pass_free import PassFree
 from expunge.unlearning.model_file import SALT, add_salt
@@ -215,8 +215,14 @@ class Residual:
         )
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
-        """The solver from `job.beginning`, stopped when a warm start's nominal budget is spent."""
-        theta = within_budget(job, tolerance=self.tolerance / 2, passes=warm_passes(job))
+        """The solver from `job.beginning`, stopped when a request's nominal budget is spent.
+
+        Where requests go without a pass, that is enough for a few records only.
+        """
+        if self.goes_without_passes(job):
+            theta = of_few_records(job, tolerance=self.tolerance / 2)
+        else:
+            theta = within_budget(job, tolerance=self.tolerance / 2, passes=warm_passes(job))
         return Outcome({"theta": theta}, None, None, noise_free=True, secret=add_salt())
 
     def price(self, job: LinearJob, forget: int) -> Price:
