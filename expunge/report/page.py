@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from expunge import __version__
+import expunge
 from expunge.accounting.attack_power import attack_in_words, round_up_text
 from expunge.report import (
     attack_figure,
@@ -69,7 +69,7 @@ def page(document: dict[str, Any]) -> str:
     judged = _judged(document["evaluations"])
     values: dict[str, Any] = document | {
         "style": Markup(sources.joinpath("page.css").read_text("utf-8")),
-        "version": __version__,
+        "version": expunge.__version__,
         "evaluations": judged,
         "useless": _useless(judged),
         "excluded": any(price["excluded"] for price in document["strategies"]),
@@ -104,7 +104,7 @@ def _regime(certificate: dict[str, Any]) -> str:
     still = all(
         known.get(name, {}).get("value") == 0 for name in ("strong_convexity", "smoothness")
     )
-    return ONE_DRAW if still else REGIMES.get(certificate["regime"], certificate["regime"])
+    return ONE_DRAW if still else REGIMES[certificate["regime"]]
 
 
 def _judged(evaluations: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -79,7 +79,8 @@ STYLE: Mapping[str, Any] = MappingProxyType(
     }
 )
 
-styled = matplotlib.rc_context(dict(STYLE))  # a decorator of functions that draw
+_RC: Any = dict(STYLE)
+styled = matplotlib.rc_context(_RC)  # a decorator of functions that draw
 
 
 def series(place: int) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def encode(figure: Figure, kind: str) -> bytes:
         "svg": {"Date": None, "Creator": None},
         "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     }
-    with warnings.catch_warnings(), matplotlib.rc_context(dict(STYLE)):
+    with warnings.catch_warnings(), matplotlib.rc_context(_RC):
         warnings.filterwarnings("ignore", message=r"Glyph|Matplotlib|constrained_layout")
         figure.savefig(
             buffer, format=kind, dpi=150, metadata=metadata[kind], transparent=kind == "svg"

@@ -29,7 +29,7 @@ def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "ste
         unit: What K counts.
     """
     rows, columns = len(panels), max(len(row) for row in panels)
-    size = 4.2 * columns, 2.6 * rows
+    size = 3.8 * columns, 2.7 * rows + 0.3
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes_row, row in zip(grid, panels, strict=True):
@@ -38,6 +38,11 @@ def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "ste
         axes_row[0].set_ylabel("confidence in the right law")
     for axes in grid[-1]:
         axes.set_xlabel(f"unlearning {plain(unit)} K")
+    counts = sorted({len(a["confidences"]) for row in panels for p in row for a in p["attacks"]})
+    told = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+    figure.suptitle(
+        f"violins of {told} test models, median and quartiles; dotted: guessing", fontsize=10
+    )
     return encode(figure, kind)
 
 
@@ -54,6 +59,6 @@ def _panel(axes: Axes, panel: dict[str, Any]) -> None:
     axes.vlines(steps, low, high, color=colour, lw=2.5)
     axes.plot(steps, middle, marker, color="white", mec=colour, ms=4)
     axes.axhline(0.5, color=SOFT, ls=":", lw=1)
-    axes.set_title(plain(f"{panel['title']}: {panel['verdict']}", longest=120))
+    axes.set_title("\n".join(plain(panel[name], longest=48) for name in ("title", "verdict")))
     axes.set_ylim(0, 1)
     tidy(axes, None)

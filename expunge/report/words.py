@@ -96,7 +96,7 @@ def constants_of(assumptions: dict[str, dict[str, Any]]) -> list[Constant]:
 
 def limits_of(certificate: dict[str, Any]) -> list[str]:
     """What a certificate does not cover, the gravest first."""
-    return [LIMITS.get(name, name) for name in certificate["reservations"]]
+    return [str(LIMITS.get(name, name)) for name in certificate["reservations"]]
 
 
 def longest_weights(l2: float, at_zero: float) -> float:
