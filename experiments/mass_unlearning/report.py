@@ -111,13 +111,15 @@ def draw(result: Row) -> Figure:
 def _panel(axes: Axes, result: Row, pair: str, observer: str) -> None:
     least = min(result["settings"]["epsilons"])
     for place, arm in enumerate(ARMS):
+        style: dict[str, Any] = series(place) | {"ls": "-", "ms": 4}
         rows = select(_placed(result, arm), pair=pair, observer=observer, epsilon=least)
         axes.errorbar(
             [100 * row["deletion"] for row in rows],
             [row["accuracy"] for row in rows],
             [2 * row["standard_error"] for row in rows],
-            ms=4, label=arm, **(series(place) | {"ls": "-"}),
-        )  # fmt: skip
+            label=arm,
+            **style,
+        )
     (public,) = select(result["rows"], pair=pair, arm="public only")
     axes.axhline(public["accuracy"], color=SOFT, ls="--", lw=1.2, label="public only")
     again = select(_placed(result, "retrain"), pair=pair)

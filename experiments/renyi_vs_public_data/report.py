@@ -245,7 +245,10 @@ def draw_factors(result: Row) -> Figure:
         tidy(axes)
     left.set_xlim(-0.4, len(three) - 0.6)
     splits = result["settings"]["splits"]
-    note = f"means of at most {splits} splits and intervals; dotted: estimated from models"
+    note = (
+        f"means of at most {splits} splits; dotted: estimated from models; "
+        "an interval that reaches 0 ends at a fiftieth of its mean"
+    )
     legend_below(figure, 4, note)
     return figure
 
@@ -266,7 +269,7 @@ def _line(axes: Axes, x: Any, rows: list[Row], place: int, label: str | None) ->
     values = [one.value for one in found]
     below = [min(one.value - max(one.low, 0.02 * abs(one.value)), abs(one.value)) for one in found]
     above = [min(one.high, 1e9) - one.value for one in found]
-    style = series(place) | {"ls": ":" if "errors" in rows[0] else "-"}
+    style: dict[str, Any] = series(place) | {"ls": ":" if "errors" in rows[0] else "-"}
     axes.errorbar(
         list(x), values, [[max(b, 0) for b in below], above], ms=4, elinewidth=0.8,
         label=label, **style,
