@@ -126,7 +126,7 @@ def checked_sentence(workspace: Path) -> str:
         return f"While this page was written: {whole}."
     did = {"proven": "proven from its witness"}.get(found["proof"], "recomputed from its history")
     certificates = found["certificates"]
-    one = "the certificate was" if certificates == 1 else f"all {certificates} certificates were"
+    one = "the certificate was" if certificates == 1 else f"{certificates:,} certificates were"
     return f"While this page was written: {whole}; {one} recomputed, and the last one {did}."
 
 
