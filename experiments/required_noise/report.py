@@ -7,10 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from expunge.report.picture import INK, legend_below, save, series, styled, tidy
+from expunge.report.picture import COLOURS, INK, legend_below, save, styled, tidy
 
 __all__ = ["noise_table", "report", "steps_table"]
 
+MARKS = (  # from no public records to many
+    (COLOURS["vermilion"], "s"),
+    (COLOURS["orange"], "^"),
+    (COLOURS["blue"], "o"),
+)
 STYLES = {"paper": (":", "the paper's bound"), "shift": ("-", "our bound")}
 
 
@@ -49,14 +54,16 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def _panel(axes: Axes, result: dict[str, Any], steps: int) -> None:
     settings = result["settings"]
-    for place, public in enumerate(settings["public"]):
+    for (colour, marker), public in zip(MARKS, settings["public"], strict=False):
         rows = [r for r in result["noise"] if (r["public"], r["unlearn_steps"]) == (public, steps)]
         shares = [100 * row["fraction"] for row in rows]
         for name, (line, _) in STYLES.items():
-            style = series(place) | {"ls": line, "ms": 4, "markevery": 4}
             label = f"{public:,} public" if name == "shift" else None
             sigmas = [float("nan") if s is None else s for s in (r["sigma"][name] for r in rows)]
-            axes.semilogy(shares, sigmas, label=label, **style)
+            axes.semilogy(
+                shares, sigmas, ls=line, color=colour, marker=marker, ms=4, markevery=4,
+                label=label,
+            )  # fmt: skip
     pair = f"epsilon = {settings['epsilon']:g}, delta = {settings['delta']:g}, K = {steps}"
     axes.set_title(pair if steps else f"D_2 <= {settings['level']:g}, K = 0")
     tidy(axes)

@@ -1,7 +1,7 @@
 """The style of every figure, and a figure as the bytes of a file or as part of a page.
 
-Colours are Okabe and Ito's (2008), which colour-blind readers tell apart, with a darker purple; each
-series has a marker of its own as well, so that figures can be read in grey.
+Colours are Okabe and Ito's (2008), which colour-blind readers tell apart, but for a darker purple.
+Each series has a marker of its own as well, so that figures can be read in grey.
 """
 
 import html

@@ -96,7 +96,7 @@ REQUEST = {
 
 def test_requests_are_listed_with_when_they_came_and_how_they_stand():
     text = page(document(requests=[REQUEST]))
-    assert '<th scope="row">7</th>' in text
+    assert '<th scope="row" data-of="request">7</th>' in text
     assert "2 January 2026, 03:04 UTC" in text
     assert "1,200" in text
     assert "done, but old files are not erased yet" in text

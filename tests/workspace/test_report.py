@@ -117,7 +117,8 @@ def test_requests_are_listed_without_names_or_ids_of_records(tmp_path):
     forget(workspace, ["00003", "00004"], name="mrs-smith")
     forget(workspace, ["00007"])
     text = written(workspace)
-    rows = re.findall(r'<tr><th scope="row">(\d+)</th><td data-of="received">', text)
+    listed = r'<tr><th scope="row" data-of="request">(\d+)</th><td data-of="received">'
+    rows = re.findall(listed, text)
     assert rows == ["1", "2"]
     said = re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)  # coordinates
     for secret in ("mrs-smith", "00003", "00004", "00007"):
@@ -127,7 +128,7 @@ def test_requests_are_listed_without_names_or_ids_of_records(tmp_path):
 def test_names_are_shown_where_certificates_publish_them(tmp_path):
     workspace = fitted(tmp_path, publish_names=True)
     forget(workspace, ["00003"], name="ticket-7")
-    assert '<th scope="row">1: ticket-7</th>' in written(workspace)
+    assert '<th scope="row" data-of="request">1: ticket-7</th>' in written(workspace)
 
 
 def test_everything_is_checked_while_it_is_written(tmp_path):
