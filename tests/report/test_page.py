@@ -107,6 +107,14 @@ def test_requests_are_listed_with_when_they_came_and_how_they_stand():
     assert "Who asked" not in page(document())
 
 
+def test_requests_that_are_not_finished_are_said_first():
+    done = REQUEST | {"number": 6, "state": "honoured"}
+    screen = first_screen(page(document(requests=[done, REQUEST])))
+    assert "NOT FINISHED: 1 of 2 requests is not honoured yet." in screen
+    assert screen.index("NOT FINISHED") < screen.index("An attacker")
+    assert "NOT FINISHED" not in page(document(requests=[done]))
+
+
 def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
     uncovered = page(document(certificate=certificate(earlier_releases="not covered")))
     assert "EARLIER RELEASES NOT COVERED" in first_screen(uncovered)
