@@ -72,12 +72,15 @@ def test_the_report_is_one_small_file_that_needs_no_network(demo):
     assert len(text) < 5_000_000
     assert "http" not in text
     assert "<script" not in text
-    first_screen = text[text.index("<main>") : text.index("<section>")]
+    start = text.index('<section id="short"')
+    first_screen = text[start : text.index("</section>", start)]
     assert "Observer: final" in first_screen
     assert "kept a model from before the deletion" in first_screen
-    assert "What retraining would have cost" in first_screen
     assert "EARLIER RELEASES NOT COVERED" in first_screen
-    assert text.count("data:image/svg+xml;base64,") == 5
+    assert "from its own history" in first_screen
+    assert "What retraining would have cost" in text
+    assert text.count("<figure>") == 5
+    assert "497 digits that no model was trained on" in text
 
 
 def test_the_demo_complains_in_one_line_when_its_folder_is_a_file(tmp_path):
