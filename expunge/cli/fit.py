@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from expunge.cli.output import MaxInflated, MaxWidth, print_json, table_limits
+from expunge.cli.output import (
+    Decimal,
+    MaxInflated,
+    MaxWidth,
+    Separator,
+    TextEncoding,
+    csv_form,
+    print_json,
+    table_limits,
+)
 from expunge.cli.stages import stages
 from expunge.cli.status import show
 from expunge.unlearning.strategy import strategy_names
@@ -66,6 +75,9 @@ def fit(
     ] = False,
     max_width: MaxWidth = None,
     max_inflated: MaxInflated = None,
+    separator: Separator = ",",
+    decimal: Decimal = ".",
+    text_encoding: TextEncoding = "utf-8",
     publish_names: Annotated[
         bool,
         typer.Option(
@@ -104,6 +116,7 @@ def fit(
             options,
             encoding=encoding,
             limits=table_limits(max_width, max_inflated),
+            form=csv_form(separator, decimal, text_encoding),
             progress=progress,
             notice=notices.append,
         )

@@ -15,6 +15,7 @@ from expunge.cli import (
     account,
     audit,
     demo,
+    evaluate,
     fit,
     forget,
     plan,
@@ -44,6 +45,7 @@ app.command("fit")(fit.fit)
 app.command("forget")(forget.forget)
 app.command("status")(status.status)
 app.command("predict")(predict.predict)
+app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
 app.command("sample")(sample.sample)
 app.command("audit")(audit.audit)

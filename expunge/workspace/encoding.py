@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from expunge.accounting.json_text import parse_json
 from expunge.errors import InvalidInput
 from expunge.workspace.stored_settings import STRICT, read_setting
-from expunge.workspace.tables import compute, is_text, refuse_mixed
+from expunge.workspace.tables import compute, is_text, number_in, refuse_mixed
 
 __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]
 
@@ -89,7 +89,11 @@ class Encoding:
     @property
     def categories(self) -> list[str]:
         """Columns that must be read as text."""
-        return [name for name, rule in self.rules.items() if isinstance(rule, Category)]
+        return list(self._categories)
+
+    @property
+    def _categories(self) -> dict[str, Category]:
+        return {name: rule for name, rule in self.rules.items() if isinstance(rule, Category)}
 
     def encode(self, path: Path, table: pa.Table) -> np.ndarray:
         """Encode a table as numbers: (rows, width) float32.
@@ -107,14 +111,27 @@ class Encoding:
                 try:
                     values = rule.encode(block[name]) / math.sqrt(len(self.rules))
                 except pa.ArrowException as error:
-                    problem = str(error).splitlines()[0]
-                    raise InvalidInput(str(path), f"column {name!r}: {problem}") from error
+                    row = start + 1 + _first_unread(block[name])
+                    problem = f"row {row} holds no number in column {name!r}: correct it, or "
+                    remedy = "leave the cell empty"
+                    raise InvalidInput(str(path), problem + remedy) from error
                 if not (np.abs(values) < LARGEST).all():
                     problem = f"column {name!r} holds a number of {LARGEST:g} scales or more"
                     raise InvalidInput(str(path), problem)
                 encoded[start : start + BLOCK, first : first + rule.width] = values
                 first += rule.width
         return encoded
+
+    def unseen(self, table: pa.Table) -> dict[str, int]:
+        """How many texts of each category column are none of its values; 0 is left out."""
+        counts = {}
+        for name, rule in self._categories.items():
+            texts = table[name].cast(pa.string())
+            given = compute.fill_null(compute.not_equal(texts, ""), False)
+            known = pa.array(rule.values, pa.string())
+            strange = compute.invert(compute.is_in(texts, value_set=known))
+            counts[name] = compute.sum(compute.and_(given, strange)).as_py() or 0
+        return {name: count for name, count in counts.items() if count}
 
     def document(self) -> str:
         """JSON of the rules, for the ledger."""
@@ -218,6 +235,14 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
         many = f"column {name!r} has {len(categories):,} different texts"
         raise InvalidInput(str(path), f"{many}, more than {MOST_CATEGORIES:,} categories: {remedy}")
     return Category(tuple(categories))
+
+
+def _first_unread(column: pa.ChunkedArray) -> int:
+    """The place of the first text that is not a number."""
+    if not is_text(column.type):
+        return 0
+    texts = column.cast(pa.string()).to_pylist()
+    return next((place for place, text in enumerate(texts) if number_in(text) is None), 0)
 
 
 def _rule(document: Mapping[str, Any]) -> Number | Category:

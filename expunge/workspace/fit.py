@@ -17,6 +17,7 @@ import pyarrow as pa
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
@@ -48,6 +49,7 @@ def fit(
     *,
     encoding: Path | None = None,
     limits: TableLimits = USUAL,
+    form: CsvForm = PLAIN,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
 ) -> dict[str, Any]:
@@ -57,6 +59,7 @@ def fit(
 
     Args:
         limits: How large the tables may become.
+        form: How CSV files are written.
         notice: Told how many private values could not be read: for the operator alone.
 
     Raises:
@@ -66,15 +69,16 @@ def fit(
     progress("reading")
     rules = {} if encoding is None else declared(encoding)
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
-    public_records = _public_records(public, options, texts, limits)
-    table = read_table(private, None, limits)
+    public_records = _public_records(public, options, texts, limits, form)
+    table = read_table(private, None, limits, form=form, id_column=options.id, notice=notice)
     private_records = _Records(private, table, ids_of(private, table, options.id))
     _check_disjoint(private_records, public_records)
     progress("encoding")
     coded = _encoding(private_records, public_records, options, rules)
     check_width(public or private, coded.widths, limits)
     private_records = replace(
-        private_records, table=read_numbers(private, private_records.table, coded, notice)
+        private_records,
+        table=read_numbers(private, private_records.table, coded, notice, form.decimal),
     )
     rows = coded.encode(private, private_records.table)
     public_rows = None
@@ -90,7 +94,9 @@ def fit(
             "they would tell who is among them",
         )
     known = _label_set(options, public_rows)
-    labels, blank = private_labels(private, private_records.table, options, known, notice)
+    labels, blank = private_labels(
+        private, private_records.table, options, known, notice, form.decimal
+    )
     rows[blank] = 0
     progress("learning")
     model = _estimator(options, len(private_records.ids), public_rows)
@@ -191,11 +197,15 @@ def _alive(pid: str) -> bool:
 
 
 def _public_records(
-    path: Path | None, options: Options, texts: Sequence[str], limits: TableLimits
+    path: Path | None,
+    options: Options,
+    texts: Sequence[str],
+    limits: TableLimits,
+    form: CsvForm,
 ) -> _Records | None:
     if path is None:
         return None
-    table = read_table(path, [options.id, *texts], limits)
+    table = read_table(path, [options.id, *texts], limits, form=form)
     if options.id in table.column_names:
         ids = ids_of(path, table, options.id)
     else:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from expunge.core.whole_file import remove_unfinished
 from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.current_model import head_of
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import Folder
@@ -26,6 +27,7 @@ def predict(
     output: Path,
     *,
     limits: TableLimits = USUAL,
+    form: CsvForm = PLAIN,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Write ids, `prediction` and one `probability_<class>` a class to a table.
@@ -47,7 +49,7 @@ def predict(
     )
     folder.ledger.close()
     progress("reading")
-    table = read_table(file, [options.id, *encoding.categories], limits)
+    table = read_table(file, [options.id, *encoding.categories], limits, form=form)
     if options.id in table.column_names:
         ids = ids_of(file, table, options.id)
     else:
@@ -60,7 +62,12 @@ def predict(
     progress("writing")
     remove_unfinished(output)
     write_table(pa.concat_tables(blocks).rename_columns({"id": options.id}), output)
-    return {"rows": table.num_rows, "model": {"sha256": model.sha256}, "output": str(output)}
+    return {
+        "rows": table.num_rows,
+        "model": {"sha256": model.sha256},
+        "output": str(output),
+        "unseen_categories": encoding.unseen(table),
+    }
 
 
 def _predictions(
