@@ -16,10 +16,12 @@ from expunge.cli import (
     audit,
     demo,
     evaluate,
+    export,
     fit,
     forget,
     plan,
     predict,
+    refresh,
     report,
     sample,
     status,
@@ -46,6 +48,8 @@ app.command("forget")(forget.forget)
 app.command("status")(status.status)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("refresh")(refresh.refresh)
+app.command("export")(export.export)
 app.command("report")(report.report)
 app.command("sample")(sample.sample)
 app.command("audit")(audit.audit)

@@ -42,6 +42,9 @@ def show(document: dict[str, Any]) -> None:
     for request in document["requests"]:
         mark = MARKS[request["state"]]
         console.print(f"{escape(request['name'])}: {_records(request['records'])}, {mark}")
+    for entry in document["journal"]:
+        mark = MARKS[entry["state"]]
+        console.print(f"{entry['what']} of model {entry['model']}, {entry['done']}: {mark}")
     for path in document["unerased"]:
         console.print(f"not erased yet: {path}", markup=False)
     if document["lease"] is not None:

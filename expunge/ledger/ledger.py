@@ -8,17 +8,19 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, func, insert, inspect, select, update
+from sqlalchemy import Connection, Table, create_engine, func, insert, inspect, select, update
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from expunge.errors import InvalidInput
 from expunge.ledger.schema import (
     Busy,
     IdOutcome,
+    JournalEntry,
     Lease,
     Model,
     Overtaken,
@@ -26,6 +28,7 @@ from expunge.ledger.schema import (
     Role,
     State,
     certificates,
+    journal,
     lease,
     metadata,
     models,
@@ -335,9 +338,32 @@ class Entries:
         )
 
     def close_committed(self) -> None:
-        """Call every committed request honoured: what knew its records is erased."""
-        committed = requests.c.state == "committed"
-        self._connection.execute(update(requests).where(committed).values(state="honoured"))
+        """Call honoured what is committed: the files that were to be erased for it are."""
+        for table in (requests, *([journal] if self._has(journal) else [])):
+            committed = update(table).where(table.c.state == "committed")
+            self._connection.execute(committed.values(state="honoured"))
+
+    def has_committed(self) -> bool:
+        """Whether a request or a refresh still has files to erase."""
+        done = any(entry.state == "committed" for entry in self.journal())
+        return done or bool(self.requests("committed"))
+
+    def refresh_model(self, model: Model, *, secret: str, files: str) -> Model:
+        """Record that a model has new secret state; it and its certificate stay as they are."""
+        if not self._has(journal):
+            journal.create(self._connection)  # a ledger of an earlier version
+        this = models.c.number == model.number
+        self._connection.execute(update(models).where(this).values(secret=secret, files=files))
+        row = {"what": "refresh", "model": model.number, "done": _now(), "state": "committed"}
+        self._connection.execute(insert(journal), row)
+        return replace(model, secret=secret, files=files)
+
+    def journal(self) -> list[JournalEntry]:
+        """What was done without a request, the oldest first."""
+        if not self._has(journal):
+            return []
+        rows = self._connection.execute(select(journal).order_by(journal.c.number))
+        return [JournalEntry(**row._mapping) for row in rows]
 
     def models(self) -> list[Model]:
         """Models, the oldest first; the last is current."""
@@ -367,7 +393,7 @@ class Entries:
 
     def lease(self) -> Lease | None:
         """The last lease that was taken; None before the first."""
-        if not inspect(self._connection).has_table(lease.name):  # of an earlier version
+        if not self._has(lease):
             return None
         row = self._connection.execute(_THE_LEASE).first()
         return None if row is None else Lease(row.number, row.holder, row.taken)
@@ -395,6 +421,10 @@ class Entries:
         """Give the lease back, unless somebody has taken it."""
         ours = lease.c.name == WORK, lease.c.number == held.number
         self._connection.execute(update(lease).where(*ours).values(holder=None))
+
+    def _has(self, table: Table) -> bool:
+        """Whether the ledger has this table; one of an earlier version may not."""
+        return inspect(self._connection).has_table(table.name)
 
     def _scalar(self, query: Any) -> Any:
         return self._connection.execute(query).scalar()

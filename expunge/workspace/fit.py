@@ -1,11 +1,8 @@
 """`fit`: two tables in, a workspace out. It appears whole, or not at all."""
 
-import glob
 import hashlib
 import json
-import os
 import secrets
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from expunge.core.whole_file import sync, write_whole
+from expunge.core.whole_folder import check_new_folder, whole_folder
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.workspace.csv_tables import PLAIN, CsvForm
@@ -105,16 +103,8 @@ def fit(
     except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
     progress("writing")
-    building = _building(workspace)
-    try:
+    with whole_folder(workspace, "fit") as building:
         _write(building, private_records, public_records, options, coded, model, public_rows)
-        if workspace.exists():
-            workspace.rmdir()
-        building.rename(workspace)
-        sync(building.parent)
-    except BaseException:
-        shutil.rmtree(building, ignore_errors=True)
-        raise
     return status(workspace)
 
 
@@ -161,39 +151,11 @@ def _write(
 
 
 def _check_place(workspace: Path, options: Options) -> None:
-    if workspace.exists() and (not workspace.is_dir() or any(workspace.iterdir())):
-        raise InvalidInput(str(workspace), "exists already; choose another folder")
-    if workspace.exists() and workspace.samefile(Path.cwd()):
-        raise InvalidInput(str(workspace), "is the folder that you are in; name a new one")
+    check_new_folder(workspace)
     if options.id == options.label:
         raise InvalidInput("label", f"{options.label!r} is the id column as well")
     if options.id == "prediction" or options.id.startswith("probability_"):
         raise InvalidInput("id", f"a column {options.id!r} is what predict writes; rename it")
-
-
-def _building(workspace: Path) -> Path:
-    """A hidden folder beside the workspace; those of killed runs are removed."""
-    workspace = Path(os.path.abspath(workspace))
-    try:
-        workspace.parent.mkdir(parents=True, exist_ok=True)
-        for stale in workspace.parent.glob(f".{glob.escape(workspace.name)}.fit-*"):
-            if not _alive(stale.name.rpartition("-")[2]):
-                shutil.rmtree(stale)
-        building = workspace.parent / f".{workspace.name}.fit-{os.getpid()}"
-        building.mkdir(mode=0o700)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(workspace)) from error
-    return building
-
-
-def _alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return int(pid) != os.getpid()
 
 
 def _public_records(
