@@ -182,6 +182,21 @@ class Entries:
             InvalidInput: naming every id that is repeated, unknown, public, already forgotten or
                 already asked for, or a request's name that is taken.
         """
+        name = self.check_request(ids, name)
+        number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
+        row = {"number": number, "name": name, "received": _now(), "state": "pending"}
+        self._connection.execute(insert(requests), row)
+        self._connection.execute(
+            insert(requested), [{"request": number, "record": record} for record in ids]
+        )
+        return Request(number, name, row["received"], "pending", tuple(ids))
+
+    def check_request(self, ids: Sequence[str], name: str | None = None) -> str:
+        """Check that a request for these records can be recorded; returns the name it would have.
+
+        Raises:
+            InvalidInput: as for `add_request`.
+        """
         if not ids:
             raise InvalidInput("ids", "none given")
         if name is not None and not name.strip():
@@ -193,12 +208,7 @@ class Entries:
         name = f"request {number}" if name is None else name
         if self._scalar(select(requests.c.number).where(requests.c.name == name)) is not None:
             raise InvalidInput("request", f"the name {name!r} is taken")
-        row = {"number": number, "name": name, "received": _now(), "state": "pending"}
-        self._connection.execute(insert(requests), row)
-        self._connection.execute(
-            insert(requested), [{"request": number, "record": record} for record in ids]
-        )
-        return Request(number, name, row["received"], "pending", tuple(ids))
+        return name
 
     def find_request(self, ids: Sequence[str], name: str | None = None) -> Request | None:
         """The request that was made before for exactly these records, under this name if any.

@@ -25,7 +25,7 @@ from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.sealed_files import index_of_files
 from expunge.workspace.status import status
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
-from expunge.workspace.tables import ids_of, read_table, refuse_mixed, write_table
+from expunge.workspace.tables import ids_of, is_text, read_table, refuse_mixed, write_table
 
 __all__ = ["fit"]
 
@@ -69,7 +69,7 @@ def fit(
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
     public_records = _public_records(public, options, texts, limits, form)
     table = read_table(private, None, limits, form=form, id_column=options.id, notice=notice)
-    private_records = _Records(private, table, ids_of(private, table, options.id))
+    private_records = _records(private, table, options.id)
     _check_disjoint(private_records, public_records)
     progress("encoding")
     coded = _encoding(private_records, public_records, options, rules)
@@ -169,9 +169,15 @@ def _public_records(
         return None
     table = read_table(path, [options.id, *texts], limits, form=form)
     if options.id in table.column_names:
-        ids = ids_of(path, table, options.id)
-    else:
-        ids = [f"public row {row}" for row in range(1, table.num_rows + 1)]
+        return _records(path, table, options.id)
+    return _Records(path, table, [f"public row {row}" for row in range(1, table.num_rows + 1)])
+
+
+def _records(path: Path, table: pa.Table, column: str) -> _Records:
+    """The records of a table, whose ids are stored in the form in which they are compared."""
+    ids = ids_of(path, table, column)
+    if is_text(table[column].type):
+        table = table.set_column(table.column_names.index(column), column, pa.array(ids))
     return _Records(path, table, ids)
 
 

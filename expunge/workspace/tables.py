@@ -18,6 +18,7 @@ from pyarrow import parquet
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.errors import InvalidInput
 from expunge.workspace.csv_tables import PLAIN, CsvForm, read_csv, silent
+from expunge.workspace.given_ids import composed
 from expunge.workspace.table_limits import USUAL, TableLimits, inflate, read_parquet
 
 __all__ = [
@@ -110,7 +111,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
-    """The id column, as text.
+    """The id column, as text in Unicode's composed form (NFC).
 
     Raises:
         InvalidInput: it is not there, empty somewhere, repeated, or of a type that cannot be an id.
@@ -121,6 +122,7 @@ def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
     if not (pa.types.is_integer(values.type) or is_text(values.type)):
         raise InvalidInput(str(path), f"ids in {column!r} are {values.type}; use text or integers")
     ids = values.cast(pa.string()).to_pylist()
+    ids = [None if record is None else composed(record) for record in ids]
     seen: set[str] = set()
     for row, record in enumerate(ids, start=1):
         if record is None or not record.strip():
@@ -135,9 +137,9 @@ def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
 
 
 def read_ids(text: str) -> list[str]:
-    """One id a line; empty lines do not count."""
+    """One id a line, as it stands there; empty lines do not count."""
     lines = text.removeprefix("\ufeff").splitlines()
-    return [line.strip() for line in lines if line.strip()]
+    return [line for line in lines if line.strip()]
 
 
 def _kind(path: Path) -> str:

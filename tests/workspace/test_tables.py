@@ -156,7 +156,7 @@ def test_a_missing_id_column_is_named_beside_those_that_are_there(tmp_path):
 
 
 def test_ids_are_one_a_line():
-    assert read_ids("\ufeff007\r\n\n  a b \n\nü\n") == ["007", "a b", "ü"]
+    assert read_ids("\ufeff007\r\n\n  a b \n\nü\n") == ["007", "  a b ", "ü"]
     assert read_ids("\n \n") == []
 
 
