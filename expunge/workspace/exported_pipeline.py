@@ -74,9 +74,11 @@ def onnx_bytes(pipeline: Pipeline, encoding: Encoding) -> bytes:
     ]
     classifies = hasattr(pipeline, "predict_proba")
     options = {id(pipeline.steps[-1][1]): {"zipmap": False}} if classifies else None
-    return convert_sklearn(
-        pipeline, "expunge", inputs, options=options, target_opset={"": 17, "ai.onnx.ml": 3}
-    ).SerializeToString()
+    opsets = {"": 17, "ai.onnx.ml": 3}
+    converted: Any = convert_sklearn(
+        pipeline, "expunge", inputs, options=options, target_opset=opsets
+    )
+    return converted.SerializeToString()
 
 
 def _columns_step(encoding: Encoding) -> ColumnTransformer:
@@ -87,13 +89,13 @@ def _columns_step(encoding: Encoding) -> ColumnTransformer:
     rules = list(encoding.rules.values())
     texts = [place for place, rule in enumerate(rules) if isinstance(rule, Category)]
     numbers = [place for place, rule in enumerate(rules) if isinstance(rule, Number)]
-    known = [np.array(rule.values, dtype=object) for rule in rules if isinstance(rule, Category)]
+    known: Any = [
+        np.array(rule.values, dtype=object) for rule in rules if isinstance(rule, Category)
+    ]
     scale = Pipeline([("missing", SimpleImputer(strategy="mean")), ("scale", StandardScaler())])
-    encode = OneHotEncoder(
-        categories=known, handle_unknown="ignore", sparse_output=False, dtype=np.float32
-    )
+    encode = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
     steps = [("numbers", scale, numbers), ("categories", encode, texts)]
-    columns = ColumnTransformer([step for step in steps if step[2]], sparse_threshold=0)
+    columns: Any = ColumnTransformer([step for step in steps if step[2]], sparse_threshold=0)
     row = [rule.values[0] if isinstance(rule, Category) else rule.center for rule in rules]
     columns.fit(np.array([row], dtype=object))
     names = np.array(list(encoding.rules), dtype=object)
@@ -149,14 +151,15 @@ def _scaler_shape(operator: Any) -> None:
 
 def _convert_scaler(scope: Any, operator: Any, container: Any) -> None:
     """Write the scaling of rows as ONNX: y = f x * F / max(F, ||f x||)."""
-    from skl2onnx.algebra.onnx_ops import OnnxDiv, OnnxMax, OnnxMul, OnnxReduceL2
+    from skl2onnx.algebra import onnx_ops
 
+    write: Any = onnx_ops  # its classes are made when it loads, out of sight of type checkers
     step, opset = operator.raw_operator, container.target_opset
     width = operator.inputs[0].type.shape[1]
     most = bounded_rows(np.zeros((1, width), dtype=np.float32), step.row_norm)[0, -1:]
     factor = np.array([step.factor], dtype=np.float32)
-    rows = OnnxMul(operator.inputs[0], factor, op_version=opset)
-    norms = OnnxReduceL2(rows, axes=[1], keepdims=1, op_version=opset)
-    shrunk = OnnxDiv(most, OnnxMax(norms, most, op_version=opset), op_version=opset)
-    result = OnnxMul(rows, shrunk, op_version=opset, output_names=operator.outputs[:1])
+    rows = write.OnnxMul(operator.inputs[0], factor, op_version=opset)
+    norms = write.OnnxReduceL2(rows, axes=[1], keepdims=1, op_version=opset)
+    shrunk = write.OnnxDiv(most, write.OnnxMax(norms, most, op_version=opset), op_version=opset)
+    result = write.OnnxMul(rows, shrunk, op_version=opset, output_names=operator.outputs[:1])
     result.add_to(scope, container)

@@ -121,19 +121,18 @@ def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
     values = table[column]
     if not (pa.types.is_integer(values.type) or is_text(values.type)):
         raise InvalidInput(str(path), f"ids in {column!r} are {values.type}; use text or integers")
-    ids = values.cast(pa.string()).to_pylist()
-    ids = [None if record is None else composed(record) for record in ids]
-    seen: set[str] = set()
-    for row, record in enumerate(ids, start=1):
-        if record is None or not record.strip():
+    seen: dict[str, None] = {}
+    for row, given in enumerate(values.cast(pa.string()).to_pylist(), start=1):
+        if given is None or not given.strip():
             raise InvalidInput(str(path), f"row {row} has no id")
+        record = composed(given)
         if record != record.strip() or not record.isprintable():
             problem = "begins or ends with blanks, or holds characters that cannot be printed"
             raise InvalidInput(str(path), f"id {record!r} {problem}")
         if record in seen:
             raise InvalidInput(str(path), f"id {record!r} is there twice")
-        seen.add(record)
-    return ids
+        seen[record] = None
+    return list(seen)
 
 
 def read_ids(text: str) -> list[str]:
