@@ -227,7 +227,7 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
     if not is_text(kind):
         raise InvalidInput(str(path), f"column {name!r} is {kind}: {remedy}")
     values = compute.unique(column.cast(pa.string())).to_pylist()
-    refuse_mixed(path, name, values, "declare the column with --encoding FILE")
+    refuse_mixed(path, name, values, "declare the column with --encoding FILE", column)
     categories = sorted(value for value in values if value)
     if not categories:
         raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")

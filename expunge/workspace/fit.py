@@ -25,7 +25,14 @@ from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.sealed_files import index_of_files
 from expunge.workspace.status import status
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
-from expunge.workspace.tables import ids_of, is_text, read_table, refuse_mixed, write_table
+from expunge.workspace.tables import (
+    ids_of,
+    is_text,
+    list_columns,
+    read_table,
+    refuse_mixed,
+    write_table,
+)
 
 __all__ = ["fit"]
 
@@ -70,6 +77,9 @@ def fit(
     public_records = _public_records(public, options, texts, limits, form)
     table = read_table(private, None, limits, form=form, id_column=options.id, notice=notice)
     private_records = _records(private, table, options.id)
+    if options.label not in table.column_names:
+        there = list_columns(table)
+        raise InvalidInput(str(private), f"no column {options.label!r}; there are {there}")
     _check_disjoint(private_records, public_records)
     progress("encoding")
     coded = _encoding(private_records, public_records, options, rules)

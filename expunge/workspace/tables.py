@@ -168,19 +168,34 @@ def number_in(text: str | None, decimal: str = ".") -> float | None:
     return float(written)
 
 
-def refuse_mixed(path: Path, name: str, values: Collection[str | None], remedy: str) -> None:
+def refuse_mixed(
+    path: Path,
+    name: str,
+    values: Collection[str | None],
+    remedy: str,
+    column: pa.ChunkedArray | None = None,
+) -> None:
     """Refuse a public column of text that looks like numbers with a slip in it.
 
     Args:
         values: The different ones.
+        column: Where they stand, so that the row can be named.
 
     Raises:
-        InvalidInput: most are numbers and some are not; one of these is named.
+        InvalidInput: most are numbers and some are not, one of which is named; or most would be
+            with a decimal comma.
     """
     odd = [value for value in values if value and number_in(value) is None]
     numbers = sum(1 for value in values if value and number_in(value) is not None)
+    commas = sum(1 for value in odd if number_in(value, decimal=",") is not None)
+    if commas and commas + numbers > len(odd) - commas:
+        problem = f"column {name!r} looks like numbers with a decimal comma"
+        raise InvalidInput(str(path), f"{problem}: add --decimal ','")
     if odd and numbers > len(odd):
-        problem = f"column {name!r}: {odd[0]!r} is not a number, and most others are"
+        where = ""
+        if column is not None:
+            where = f" in row {1 + compute.index(column.cast(pa.string()), odd[0]).as_py()}"
+        problem = f"column {name!r}: {odd[0]!r}{where} is not a number, and most others are"
         raise InvalidInput(str(path), f"{problem}: correct it, or {remedy}")
 
 

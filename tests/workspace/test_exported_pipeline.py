@@ -116,7 +116,7 @@ def test_columns_of_one_kind_are_enough(only):
 
 
 def test_a_pipeline_with_the_weights_in_another_order_would_be_noticed():
-    """The planted fault: numbers first, as they stand in the pipeline, with the weights as given."""
+    """The planted fault: numbers first, as in the pipeline, with the weights as given."""
     head = head_of("two texts")
     turned = sorted(RULES.items(), key=lambda rule: isinstance(rule[1], Category))
     frame = pd.DataFrame(table())[[name for name, _ in turned]]
