@@ -1,6 +1,5 @@
 """`expunge fit WORKSPACE`: learn from your own tables."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,9 +14,10 @@ from expunge.cli.output import (
     csv_form,
     print_json,
     table_limits,
+    tell,
 )
 from expunge.cli.stages import stages
-from expunge.cli.status import show
+from expunge.cli.status import show, show_understood
 from expunge.unlearning.strategy import strategy_names
 
 __all__ = ["fit"]
@@ -121,5 +121,9 @@ def fit(
             notice=notices.append,
         )
     for line in notices:
-        print(f"expunge: {line}", file=sys.stderr)
-    print_json(document) if json else show(document)
+        tell(line)
+    if json:
+        print_json(document)
+    else:
+        show(document)
+        show_understood(document)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from expunge.cli.output import number, one_line, print_json, read_text
+from expunge.cli.output import number, one_line, print_json, read_text, tell
 from expunge.cli.stages import stages
 from expunge.cli.status import show
 
@@ -77,7 +77,7 @@ def _given_ids(id: list[str] | None, ids: str | None) -> list[str]:  # noqa: A00
     wanted, spaced = trim_ids(given)
     if spaced:
         some = "1 id has" if spaced == 1 else f"{spaced:,} ids have"
-        print(f"expunge: {some} spaces around, which do not count", file=sys.stderr)
+        tell(f"{some} spaces around, which do not count")
     return wanted
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import sys
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MESSAGE_LENGTH",
+    "QUIET",
     "Decimal",
     "MaxDepth",
     "MaxInflated",
@@ -31,10 +33,14 @@ __all__ = [
     "print_unseen",
     "print_whatever_comes",
     "read_text",
+    "start_logging",
     "table_limits",
+    "tell",
 ]
 
 MESSAGE_LENGTH: ContextVar[int] = ContextVar("message_length", default=500)
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+LOG = logging.getLogger("expunge")
 MaxKeys = Annotated[int | None, typer.Option(min=1, help="Most keys of the JSON that is read.")]
 MaxWidth = Annotated[
     int | None, typer.Option(min=1, help="Most columns after encoding, one for each category.")
@@ -55,6 +61,22 @@ def print_whatever_comes() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def start_logging(*, quiet: bool, verbose: bool) -> None:
+    """Send what the package logs to stderr: notices usually, progress as well, or nothing.
+
+    Logs name files, requests by their number, and counts; never an id or a value of a record.
+    """
+    QUIET.set(quiet)
+    LOG.handlers = [logging.StreamHandler(sys.stderr)]
+    LOG.handlers[0].setFormatter(logging.Formatter("expunge: %(message)s"))
+    LOG.setLevel(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
+
+
+def tell(line: str) -> None:
+    """Tell the operator something on stderr that is no error; not with --quiet."""
+    LOG.warning("%s", line)
 
 
 def print_json(document: object) -> None:

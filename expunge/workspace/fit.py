@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -33,9 +34,11 @@ from expunge.workspace.tables import (
     refuse_mixed,
     write_table,
 )
+from expunge.workspace.understood import describe_fit
 
 __all__ = ["fit"]
 
+LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 
@@ -112,9 +115,17 @@ def fit(
         model.fit(rows, labels, public=public_rows, ids=private_records.ids)
     except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
+    progress("describing")
+    seen = None
+    if public_records is not None and public_rows is not None:
+        seen = (public_records.table, *public_rows)
+    described = describe_fit(model.fitted_, options, coded, set(rules), seen)
     progress("writing")
     with whole_folder(workspace, "fit") as building:
-        _write(building, private_records, public_records, options, coded, model, public_rows)
+        _write(
+            building, private_records, public_records, options, coded, model, public_rows, described
+        )
+    LOG.info("fit: %d private records, strategy %s", len(private_records.ids), options.strategy)
     return status(workspace)
 
 
@@ -126,6 +137,7 @@ def _write(
     coded: Encoding,
     model: CertifiedClassifier | CertifiedRegressor,
     public_rows: tuple[np.ndarray, np.ndarray] | None,
+    described: dict[str, Any],
 ) -> None:
     """Write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
@@ -143,6 +155,7 @@ def _write(
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
         entries.set("encoding", coded.document())
+        entries.set("understood", json.dumps(described))
         entries.set("head", model.fitted_.head.document())
         entries.add_records([] if public_records is None else public_records.ids, "public")
         entries.add_records(private_records.ids, "private")

@@ -18,6 +18,7 @@ One process works at a time. Others record their requests meanwhile and wait unt
 honoured, by whom is all the same; where the process at work dies, the next takes over.
 """
 
+import logging
 import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from expunge.workspace.status import status
 __all__ = ["Pending", "forget", "outcomes_to_skip"]
 
 Progress = Callable[[str], None]
+LOG = logging.getLogger(__name__)
 PAUSE = 0.2  # seconds, between two looks at a process that works
 
 
@@ -193,6 +195,7 @@ def _erase(folder: Folder, lease: Lease, outcome: _Outcome) -> None:
     for request in committed:
         outcome.problems.pop(request.number, None)
         if not left:
+            LOG.info("request %d honoured: %d records", request.number, len(request.records))
             outcome.honoured.append(request.name)
             continue
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""

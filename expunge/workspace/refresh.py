@@ -11,6 +11,7 @@ private record: nothing is said of distances, or of what the solver did.
 """
 
 import hashlib
+import logging
 import secrets
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from expunge.workspace.status import status
 
 __all__ = ["refresh"]
 
+LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 
@@ -62,7 +64,9 @@ def _at_work(folder: Folder, progress: Progress) -> tuple[str, ...]:
             with folder.leased() as lease:
                 folder.finish(lease)
                 _renew(folder, lease, progress)
-                return folder.finish(lease)
+                left = folder.finish(lease)
+                LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
+                return left
         except (Locked, Overtaken):
             progress("waiting for the process that works on the requests")
             time.sleep(PAUSE)

@@ -15,7 +15,7 @@ def test_before_a_deletion_nothing_is_certified(tmp_path):
     document = status(workspace)
     assert set(document) == {
         *("workspace", "records", "requests", "model", "certificate", "options"),
-        *("unerased", "lease"),
+        *("unerased", "lease", "journal", "missing", "understood", "on_public_records"),
     }
     assert (document["unerased"], document["lease"]) == ([], None)
     assert document["records"] == {"public": 120, "private": 150, "forgotten": 0}
@@ -77,3 +77,15 @@ def test_it_is_json(tmp_path):
     forget(workspace, ["00003"])
     document = status(workspace)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+@pytest.mark.parametrize("kind", ["models/*", "records/*", "secret/*/secret/*"])
+def test_a_file_that_is_missing_is_named(tmp_path, kind):
+    workspace = usual(tmp_path)
+    assert status(workspace)["missing"] == []
+    for path in sorted(workspace.glob(kind)):
+        content = path.read_bytes()
+        path.unlink()
+        assert status(workspace)["missing"] == [str(path)]
+        path.write_bytes(content)
+    assert status(workspace)["missing"] == []
