@@ -151,6 +151,10 @@ class Entries:
             raise KeyError(name)
         return value
 
+    def find_setting(self, name: str) -> str | None:
+        """The value of a setting; None in a ledger of an earlier version, which lacks it."""
+        return self._scalar(select(settings.c.value).where(settings.c.name == name))
+
     def set(self, name: str, value: str) -> None:
         self._connection.execute(insert(settings).values(name=name, value=value))
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -153,11 +153,12 @@ class _Rule(BaseModel):
     center: float = 0.0
     scale: float | None = Field(default=None, gt=0)
     values: list[str] | None = Field(default=None, min_length=1)
+    date: Literal["days", "parts"] | None = None
 
 
 class Declaration(BaseModel):
     """The user's own rules: {"columns": {"age": {"center": 40, "scale": 20},
-    "colour": {"values": ["red", "blue"]}}}.
+    "colour": {"values": ["red", "blue"]}, "since": {"date": "days"}}}.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -165,8 +166,10 @@ class Declaration(BaseModel):
     columns: dict[str, _Rule]
 
 
-def declared(path: Path) -> dict[str, Number | Category]:
-    """Read the rules that a user declares in a file.
+def declared(
+    path: Path,
+) -> tuple[dict[str, Number | Category], dict[str, Literal["days", "parts"]]]:
+    """Read the rules that a user declares in a file, and which columns are dates.
 
     Raises:
         InvalidInput: the file does not hold such rules.
@@ -183,15 +186,18 @@ def declared(path: Path) -> dict[str, Number | Category]:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InvalidInput(f"{path}: {where}".rstrip(": "), first["msg"].lower()) from error
-    rules = {}
+    rules, dates = {}, {}
     for name, rule in declaration.columns.items():
         where = f"{path}: columns.{name}"
-        if (rule.scale is None) == (rule.values is None):
-            raise InvalidInput(where, "give either center and scale, or values")
+        if [rule.scale, rule.values, rule.date].count(None) != 2:
+            raise InvalidInput(where, "give either center and scale, or values, or date")
+        if rule.date is not None:
+            dates[name] = rule.date
+            continue
         if rule.values is not None and len(set(rule.values)) < len(rule.values):
             raise InvalidInput(where, "a value is there twice")
         rules[name] = _rule(rule.model_dump())
-    return rules
+    return rules, dates
 
 
 def fitted(
@@ -224,6 +230,9 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
             raise InvalidInput(str(path), f"column {name!r} holds a number of {LARGEST:g} or more")
         spread = float(values.std())
         return Number(float(values.mean()), spread if spread > 0 else 1.0)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        example = json.dumps({"columns": {name: {"date": "days"}}})
+        remedy += f', as in {example}; or "parts"'
     if not is_text(kind):
         raise InvalidInput(str(path), f"column {name!r} is {kind}: {remedy}")
     values = compute.unique(column.cast(pa.string())).to_pylist()

@@ -22,6 +22,7 @@ from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.public_model import public_model
 from expunge.workspace.csv_tables import PLAIN, CsvForm, silent
 from expunge.workspace.current_model import head_of
+from expunge.workspace.dates import read_dates, spread_dates
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import check_labelled, labels_of
@@ -50,8 +51,12 @@ def evaluate(
         InvalidInput: a table that cannot be read, lacks a column, or has a row without a label.
     """
     folder = Folder.opened(workspace)
-    options, encoding = folder.look(
-        lambda entries, _: (entries.setting("options"), entries.setting("encoding"))
+    options, encoding, dates = folder.look(
+        lambda entries, _: (
+            entries.setting("options"),
+            entries.setting("encoding"),
+            entries.find_setting("dates"),
+        )
     )
     options, encoding = Options.of(options), Encoding.of(encoding)
     model, head = folder.steady(
@@ -60,6 +65,7 @@ def evaluate(
     )
     progress("reading")
     table = read_table(data, [options.id, *encoding.categories], limits, form=form)
+    table = spread_dates(data, table, read_dates(dates))
     labels, unknown = _labels(data, table, options, head)
     rows = encoding.encode(data, table)
     known = _known_records(folder, data, table, options)

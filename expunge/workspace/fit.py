@@ -17,6 +17,7 @@ from expunge.core.whole_folder import check_new_folder, whole_folder
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.workspace.csv_tables import PLAIN, CsvForm
+from expunge.workspace.dates import part_rules, spread_dates
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
@@ -75,15 +76,21 @@ def fit(
     """
     _check_place(workspace, options)
     progress("reading")
-    rules = {} if encoding is None else declared(encoding)
+    rules, dates = ({}, {}) if encoding is None else declared(encoding)
+    rules = part_rules(dates) | rules
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
     public_records = _public_records(public, options, texts, limits, form)
+    if public_records is not None:
+        spread = spread_dates(public_records.path, public_records.table, dates)
+        public_records = replace(public_records, table=spread)
     table = read_table(private, None, limits, form=form, id_column=options.id, notice=notice)
     private_records = _records(private, table, options.id)
     if options.label not in table.column_names:
         there = list_columns(table)
         raise InvalidInput(str(private), f"no column {options.label!r}; there are {there}")
     _check_disjoint(private_records, public_records)
+    spread = spread_dates(private, private_records.table, dates, notice=notice)
+    private_records = replace(private_records, table=spread)
     progress("encoding")
     coded = _encoding(private_records, public_records, options, rules)
     check_width(public or private, coded.widths, limits)
@@ -121,9 +128,10 @@ def fit(
         seen = (public_records.table, *public_rows)
     described = describe_fit(model.fitted_, options, coded, set(rules), seen)
     progress("writing")
+    settings = {"dates": json.dumps(dates), "understood": json.dumps(described)}
     with whole_folder(workspace, "fit") as building:
         _write(
-            building, private_records, public_records, options, coded, model, public_rows, described
+            building, private_records, public_records, options, coded, model, public_rows, settings
         )
     LOG.info("fit: %d private records, strategy %s", len(private_records.ids), options.strategy)
     return status(workspace)
@@ -137,7 +145,7 @@ def _write(
     coded: Encoding,
     model: CertifiedClassifier | CertifiedRegressor,
     public_rows: tuple[np.ndarray, np.ndarray] | None,
-    described: dict[str, Any],
+    settings: dict[str, str],
 ) -> None:
     """Write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
@@ -155,7 +163,8 @@ def _write(
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
         entries.set("encoding", coded.document())
-        entries.set("understood", json.dumps(described))
+        for name, value in settings.items():
+            entries.set(name, value)
         entries.set("head", model.fitted_.head.document())
         entries.add_records([] if public_records is None else public_records.ids, "public")
         entries.add_records(private_records.ids, "private")

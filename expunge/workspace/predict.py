@@ -10,6 +10,7 @@ from expunge.core.whole_file import remove_unfinished
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.current_model import head_of
+from expunge.workspace.dates import read_dates, spread_dates
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options
@@ -39,8 +40,12 @@ def predict(
     """
     check_output(output)
     folder = Folder.opened(workspace)
-    options, encoding = folder.look(
-        lambda entries, _: (entries.setting("options"), entries.setting("encoding"))
+    options, encoding, dates = folder.look(
+        lambda entries, _: (
+            entries.setting("options"),
+            entries.setting("encoding"),
+            entries.find_setting("dates"),
+        )
     )
     options, encoding = Options.of(options), Encoding.of(encoding)
     model, head = folder.steady(
@@ -50,6 +55,7 @@ def predict(
     folder.ledger.close()
     progress("reading")
     table = read_table(file, [options.id, *encoding.categories], limits, form=form)
+    table = spread_dates(file, table, read_dates(dates))
     if options.id in table.column_names:
         ids = ids_of(file, table, options.id)
     else:

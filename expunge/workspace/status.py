@@ -56,11 +56,8 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
 
 def _understood(entries: Entries) -> dict[str, Any] | None:
     """What `fit` understood of the tables; None where an earlier version did not write it down."""
-    try:
-        document = entries.setting("understood")
-    except KeyError:
-        return None
-    return read_object("understood", document)
+    document = entries.find_setting("understood")
+    return None if document is None else read_object("understood", document)
 
 
 def _summary(document: str) -> dict[str, Any]:
