@@ -1,14 +1,23 @@
 """`expunge fit WORKSPACE`: learn from your own tables."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from expunge.cli.output import MaxInflated, MaxWidth, print_json, table_limits
+from expunge.cli.output import (
+    Decimal,
+    MaxInflated,
+    MaxWidth,
+    Separator,
+    TextEncoding,
+    csv_form,
+    print_json,
+    table_limits,
+    tell,
+)
 from expunge.cli.stages import stages
-from expunge.cli.status import show
+from expunge.cli.status import show, show_understood
 from expunge.unlearning.strategy import strategy_names
 
 __all__ = ["fit"]
@@ -73,6 +82,9 @@ def fit(
     ] = None,
     max_width: MaxWidth = None,
     max_inflated: MaxInflated = None,
+    separator: Separator = ",",
+    decimal: Decimal = ".",
+    text_encoding: TextEncoding = "utf-8",
     publish_names: Annotated[
         bool,
         typer.Option(
@@ -112,9 +124,14 @@ def fit(
             options,
             encoding=encoding,
             limits=table_limits(max_width, max_inflated),
+            form=csv_form(separator, decimal, text_encoding),
             progress=progress,
             notice=notices.append,
         )
     for line in notices:
-        print(f"expunge: {line}", file=sys.stderr)
-    print_json(document) if json else show(document)
+        tell(line)
+    if json:
+        print_json(document)
+    else:
+        show(document)
+        show_understood(document)

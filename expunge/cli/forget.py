@@ -3,11 +3,11 @@
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from expunge.cli.output import one_line, print_json, read_text
+from expunge.cli.output import number, one_line, print_json, read_text, tell
 from expunge.cli.stages import stages
 from expunge.cli.status import show
 
@@ -27,18 +27,19 @@ def forget(
     skip_forgotten: Annotated[
         bool, typer.Option(help="Leave out ids that are forgotten already.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would come to; change nothing.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Delete records from the model; without ids, finish what an interrupted run left pending."""
     from expunge.workspace.forget import Pending
     from expunge.workspace.forget import forget as honour
-    from expunge.workspace.tables import read_ids
 
-    wanted = list(id or ())
-    if ids is not None:
-        wanted += read_ids(read_text(ids))
-        if not wanted:
-            raise typer.BadParameter(f"{ids}: no ids in it", param_hint="--ids")
+    wanted = _given_ids(id, ids)
+    if dry_run:
+        _rehearse(workspace, wanted, name, skip_unknown, skip_forgotten, json)
+        return
     try:
         with stages("forget") as progress:
             document = honour(
@@ -59,6 +60,66 @@ def forget(
     if document["repeated"] is not None:
         print(f"{document['repeated']} was asked before; this is how it stands")
     elif skip_unknown or skip_forgotten:
-        counts = Counter(entry["outcome"] for entry in document["outcomes"])
-        print(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.items()))
+        _print_outcomes(document)
     show(document)
+
+
+def _given_ids(id: list[str] | None, ids: str | None) -> list[str]:  # noqa: A002
+    """The ids of both places; surrounding spaces do not count, and are reported."""
+    from expunge.workspace.given_ids import trim_ids
+    from expunge.workspace.tables import read_ids
+
+    given = list(id or ())
+    if ids is not None:
+        given += read_ids(read_text(ids))
+        if not given:
+            raise typer.BadParameter(f"{ids}: no ids in it", param_hint="--ids")
+    wanted, spaced = trim_ids(given)
+    if spaced:
+        some = "1 id has" if spaced == 1 else f"{spaced:,} ids have"
+        tell(f"{some} spaces around, which do not count")
+    return wanted
+
+
+def _rehearse(
+    workspace: Path,
+    ids: list[str],
+    name: str | None,
+    skip_unknown: bool,
+    skip_forgotten: bool,
+    json: bool,
+) -> None:
+    """Print what the request would come to; exit status 1 if it would be refused."""
+    from expunge.workspace.forget import outcomes_to_skip
+    from expunge.workspace.rehearse import rehearse
+
+    skipped = outcomes_to_skip(unknown=skip_unknown, forgotten=skip_forgotten)
+    with stages("dry run") as progress:
+        document = rehearse(workspace, ids, name=name, skipped=skipped, progress=progress)
+    print_json(document) if json else _print_rehearsal(document)
+    if not document["accepted"]:
+        print(f"expunge: would be refused: {one_line(document['problem'])}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _print_outcomes(document: dict[str, Any]) -> None:
+    counts = Counter(entry["outcome"] for entry in document["outcomes"])
+    print(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.items()))
+
+
+def _print_rehearsal(document: dict[str, Any]) -> None:
+    print("dry run: nothing is recorded, nothing changes")
+    _print_outcomes(document)
+    if document["repeated"] is not None:
+        print(f"{document['repeated']} was asked before")
+    if document["claim"] is None:
+        return
+    claim, price, records = document["claim"], document["price"], document["records"]
+    steps = "?" if price is None else number(price["steps"])
+    print(f"strategy {document['strategy']}: typically {steps} passes over the records")
+    for other in document["strategies"]:
+        if other["name"] != document["strategy"] and other["excluded"] is None:
+            print(f"  {other['name']}: {number(other['steps'])} passes")
+    print(f"certified: epsilon {claim['epsilon']:g} at delta {claim['delta']:g} at most, ", end="")
+    print(f"observer {claim['observer']}, earlier releases {claim['earlier_releases']}")
+    print(f"records afterwards: {records['private']:,} private, {records['forgotten']:,} forgotten")

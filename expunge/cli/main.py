@@ -15,19 +15,26 @@ from expunge.cli import (
     account,
     audit,
     demo,
+    evaluate,
+    export,
     fit,
     forget,
     plan,
     predict,
+    refresh,
     report,
     sample,
     status,
     verify,
 )
-from expunge.cli.output import MESSAGE_LENGTH, one_line, print_whatever_comes
+from expunge.cli.output import MESSAGE_LENGTH, one_line, print_whatever_comes, start_logging
 
 __all__ = ["app", "run", "start"]
 
+EXITS = (
+    "Exit status: 0 done; 1 something was read and does not hold, or was recorded and is not "
+    "finished; 2 bad input, nothing was changed."
+)
 app = typer.Typer(
     name="expunge",
     help="Certified machine unlearning: delete records from a model, with a number you can defend.",
@@ -35,18 +42,22 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,  # rich is loaded by the commands that print tables
     pretty_exceptions_enable=False,
+    epilog=EXITS,
 )
-app.command("account")(account.account)
-app.command("plan")(plan.plan)
-app.command("verify")(verify.verify)
-app.command("demo")(demo.demo)
-app.command("fit")(fit.fit)
-app.command("forget")(forget.forget)
-app.command("status")(status.status)
-app.command("predict")(predict.predict)
-app.command("report")(report.report)
-app.command("sample")(sample.sample)
-app.command("audit")(audit.audit)
+app.command("account", epilog=EXITS)(account.account)
+app.command("plan", epilog=EXITS)(plan.plan)
+app.command("verify", epilog=EXITS)(verify.verify)
+app.command("demo", epilog=EXITS)(demo.demo)
+app.command("fit", epilog=EXITS)(fit.fit)
+app.command("forget", epilog=EXITS)(forget.forget)
+app.command("status", epilog=EXITS)(status.status)
+app.command("predict", epilog=EXITS)(predict.predict)
+app.command("evaluate", epilog=EXITS)(evaluate.evaluate)
+app.command("refresh", epilog=EXITS)(refresh.refresh)
+app.command("export", epilog=EXITS)(export.export)
+app.command("report", epilog=EXITS)(report.report)
+app.command("sample", epilog=EXITS)(sample.sample)
+app.command("audit", epilog=EXITS)(audit.audit)
 
 
 @app.callback()
@@ -55,10 +66,17 @@ def main(
     message_length: Annotated[
         int, typer.Option(min=40, help="Most characters of a complaint; longer ones are cut.")
     ] = 500,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No progress and no notices on stderr, only errors.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="A line on stderr for each thing that is done.")
+    ] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Certified machine unlearning: delete records from a model, with a number you can defend."""
     MESSAGE_LENGTH.set(message_length)
+    start_logging(quiet=quiet, verbose=verbose)
     if version:
         from importlib import metadata
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import sys
 from contextvars import ContextVar
 from pathlib import Path
@@ -11,24 +12,35 @@ import typer
 
 if TYPE_CHECKING:
     from expunge.accounting.json_text import JsonLimits
+    from expunge.workspace.csv_tables import CsvForm
     from expunge.workspace.table_limits import TableLimits
 
 __all__ = [
     "MESSAGE_LENGTH",
+    "QUIET",
+    "Decimal",
     "MaxDepth",
     "MaxInflated",
     "MaxKeys",
     "MaxWidth",
+    "Separator",
+    "TextEncoding",
+    "csv_form",
     "json_limits",
     "number",
     "one_line",
     "print_json",
+    "print_unseen",
     "print_whatever_comes",
     "read_text",
+    "start_logging",
     "table_limits",
+    "tell",
 ]
 
 MESSAGE_LENGTH: ContextVar[int] = ContextVar("message_length", default=500)
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+LOG = logging.getLogger("expunge")
 MaxKeys = Annotated[int | None, typer.Option(min=1, help="Most keys of the JSON that is read.")]
 MaxWidth = Annotated[
     int | None, typer.Option(min=1, help="Most columns after encoding, one for each category.")
@@ -36,6 +48,11 @@ MaxWidth = Annotated[
 MaxInflated = Annotated[
     int | None, typer.Option(min=1, help="Most bytes of a gzipped or Parquet table once read.")
 ]
+Separator = Annotated[
+    str, typer.Option(help="Between the cells of a CSV: one character, or the word tab.")
+]
+Decimal = Annotated[str, typer.Option(help="In front of a CSV's fractions: a point or a comma.")]
+TextEncoding = Annotated[str, typer.Option(help="Of a CSV's text: latin-1, cp1252, utf-16 ...")]
 MaxDepth = Annotated[int | None, typer.Option(min=1, max=200, help="Deepest nesting of that JSON.")]
 
 
@@ -44,6 +61,22 @@ def print_whatever_comes() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def start_logging(*, quiet: bool, verbose: bool) -> None:
+    """Send what the package logs to stderr: notices usually, progress as well, or nothing.
+
+    Logs name files, requests by their number, and counts; never an id or a value of a record.
+    """
+    QUIET.set(quiet)
+    LOG.handlers = [logging.StreamHandler(sys.stderr)]
+    LOG.handlers[0].setFormatter(logging.Formatter("expunge: %(message)s"))
+    LOG.setLevel(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
+
+
+def tell(line: str) -> None:
+    """Tell the operator something on stderr that is no error; not with --quiet."""
+    LOG.warning("%s", line)
 
 
 def print_json(document: object) -> None:
@@ -64,11 +97,33 @@ def json_limits(keys: int | None, depth: int | None) -> "JsonLimits":
     return JsonLimits(keys or USUAL.keys, depth or USUAL.depth)
 
 
+def csv_form(separator: str, decimal: str, text_encoding: str) -> "CsvForm":
+    """How CSV files are written, by the options of a command.
+
+    Raises:
+        InvalidInput: an option that says nothing of the kind.
+    """
+    from expunge.workspace.csv_tables import CsvForm
+
+    return CsvForm("\t" if separator in ("tab", "\\t") else separator, decimal, text_encoding)
+
+
 def table_limits(width: int | None, inflated: int | None) -> "TableLimits":
     """The usual limits on tables, but for those that were given."""
     from expunge.workspace.table_limits import USUAL, TableLimits
 
     return TableLimits(width or USUAL.width, inflated or USUAL.inflated)
+
+
+def print_unseen(counts: dict[str, int]) -> None:
+    """Say how many texts of a table are none of the categories that the model knows."""
+    for name, count in counts.items():
+        texts = (
+            "1 text that the model does not know counts"
+            if count == 1
+            else (f"{count:,} texts that the model does not know count")
+        )
+        print(f"column {name!r}: {texts} as missing")
 
 
 def number(value: float | int | None) -> str:

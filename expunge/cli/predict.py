@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from expunge.cli.output import MaxInflated, print_json, table_limits
+from expunge.cli.output import (
+    Decimal,
+    MaxInflated,
+    Separator,
+    TextEncoding,
+    csv_form,
+    print_json,
+    print_unseen,
+    table_limits,
+)
 from expunge.cli.stages import stages
 
 __all__ = ["predict"]
@@ -16,6 +25,9 @@ def predict(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet.")],
     output: Annotated[Path, typer.Option(help="CSV or Parquet to write.")],
     max_inflated: MaxInflated = None,
+    separator: Separator = ",",
+    decimal: Decimal = ".",
+    text_encoding: TextEncoding = "utf-8",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Predict for a table: ids, prediction, one probability column a class."""
@@ -23,9 +35,15 @@ def predict(
 
     with stages("predict") as progress:
         document = write(
-            workspace, file, output, limits=table_limits(None, max_inflated), progress=progress
+            workspace,
+            file,
+            output,
+            limits=table_limits(None, max_inflated),
+            form=csv_form(separator, decimal, text_encoding),
+            progress=progress,
         )
     if json:
         print_json(document)
     else:
         print(f"{document['rows']:,} predictions: {document['output']}")
+        print_unseen(document["unseen_categories"])

@@ -30,11 +30,12 @@ def sample(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Sample models by noisy descent on a workspace's records; for experiments, never released."""
+    from expunge.workspace.given_ids import trim_ids
     from expunge.workspace.sample import Sampling
     from expunge.workspace.sample import sample as draw
     from expunge.workspace.tables import read_ids
 
-    wanted = [*(id or ()), *(read_ids(read_text(ids)) if ids is not None else ())]
+    wanted, _ = trim_ids([*(id or ()), *(read_ids(read_text(ids)) if ids is not None else ())])
     sampling = Sampling(
         regime, models, learn_steps, unlearn_steps, sigma, seed, device, engine, address
     )

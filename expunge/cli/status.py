@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from expunge.cli.output import print_json
+from expunge.cli.output import number, print_json
 
-__all__ = ["show", "status"]
+__all__ = ["show", "show_understood", "status"]
 
 MARKS = {
     "pending": "[red]PENDING[/red]",
@@ -21,11 +21,17 @@ def status(
     workspace: Annotated[Path, typer.Argument()],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show records, requests, the current model and its certificate."""
+    """Show records, requests, model and certificate; exit status 1 if a file is missing."""
     from expunge.workspace.status import status as look
 
     document = look(workspace)
-    print_json(document) if json else show(document)
+    if json:
+        print_json(document)
+    else:
+        show(document)
+        show_understood(document)
+    if document["missing"]:
+        raise typer.Exit(1)
 
 
 def show(document: dict[str, Any]) -> None:
@@ -47,8 +53,13 @@ def show(document: dict[str, Any]) -> None:
     for request in document["requests"]:
         mark = MARKS[request["state"]]
         console.print(f"{escape(request['name'])}: {_records(request['records'])}, {mark}")
+    for entry in document["journal"]:
+        mark = MARKS[entry["state"]]
+        console.print(f"{entry['what']} of model {entry['model']}, {entry['done']}: {mark}")
     for path in document["unerased"]:
         console.print(f"not erased yet: {path}", markup=False)
+    for path in document["missing"]:
+        console.print(f"MISSING: {path}; restore it from a backup", markup=False)
     if document["lease"] is not None:
         lease = document["lease"]
         console.print(f"in work: {lease['holder']}, since {lease['taken']}", markup=False)
@@ -59,6 +70,58 @@ def show(document: dict[str, Any]) -> None:
     for line in certificate["statement"]:
         console.print(line, markup=False)
     console.print(f"strategy {certificate['strategy']}, bound {certificate['bound']}")
+
+
+def show_understood(document: dict[str, Any]) -> None:
+    """Print what was understood of the tables: columns, settings, and what looks odd."""
+    known = document["understood"]
+    if known is None:
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False, soft_wrap=True, emoji=False)
+    table = Table(title="columns", title_justify="left")
+    for heading in ("column", "becomes", "from"):
+        table.add_column(heading)
+    for column in known["columns"]:
+        becomes = (
+            f"{column['categories']:,} categories"
+            if column["becomes"] == "categories"
+            else f"(x - {column['center']:.5g}) / {column['scale']:.5g}"
+        )
+        table.add_row(escape(column["name"]), becomes, column["from"])
+    console.print(table)
+    for setting in known["settings"]:
+        value = setting["value"]
+        shown = value if isinstance(value, str) else number(value)
+        console.print(f"{setting['name']} {shown}: {setting['from']}", markup=False)
+    _show_scores(console, document)
+    for odd in known["suspicious"]:
+        line = f"column {odd['column']!r}: {odd['problem']}; {odd['remedy']} leaves it out"
+        console.print(line, markup=False)
+
+
+def _show_scores(console: Any, document: dict[str, Any]) -> None:
+    known, model = document["understood"], document["on_public_records"]
+    scaled, folds = known["rows_scaled_down"], known["public_folds"]
+    if scaled is not None:
+        console.print(f"rows scaled down: {scaled['public']:,} of {scaled['of']:,} public ones")
+    if folds is not None:
+        score = (
+            f"R2 {number(folds['r2'])}"
+            if "r2" in folds
+            else (f"accuracy {number(folds['accuracy'])}, majority {number(folds['majority'])}")
+        )
+        console.print(f"public records alone, on public rows not seen: {score}")
+    if model is not None:
+        score = (
+            f"accuracy {number(model['accuracy'])}"
+            if "accuracy" in model
+            else f"error {number(model['root_mean_square_error'])}"
+        )
+        console.print(f"this model, on the public rows that it was trained on: {score}")
 
 
 def _records(count: int) -> str:

@@ -8,17 +8,19 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, func, insert, inspect, select, update
+from sqlalchemy import Connection, Table, create_engine, func, insert, inspect, select, update
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from expunge.errors import InvalidInput
 from expunge.ledger.schema import (
     Busy,
     IdOutcome,
+    JournalEntry,
     Lease,
     Model,
     Overtaken,
@@ -26,6 +28,7 @@ from expunge.ledger.schema import (
     Role,
     State,
     certificates,
+    journal,
     lease,
     metadata,
     models,
@@ -148,6 +151,10 @@ class Entries:
             raise KeyError(name)
         return value
 
+    def find_setting(self, name: str) -> str | None:
+        """The value of a setting; None in a ledger of an earlier version, which lacks it."""
+        return self._scalar(select(settings.c.value).where(settings.c.name == name))
+
     def set(self, name: str, value: str) -> None:
         self._connection.execute(insert(settings).values(name=name, value=value))
 
@@ -179,6 +186,21 @@ class Entries:
             InvalidInput: naming every id that is repeated, unknown, public, already forgotten or
                 already asked for, or a request's name that is taken.
         """
+        name = self.check_request(ids, name)
+        number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
+        row = {"number": number, "name": name, "received": _now(), "state": "pending"}
+        self._connection.execute(insert(requests), row)
+        self._connection.execute(
+            insert(requested), [{"request": number, "record": record} for record in ids]
+        )
+        return Request(number, name, row["received"], "pending", tuple(ids))
+
+    def check_request(self, ids: Sequence[str], name: str | None = None) -> str:
+        """Check that a request for these records can be recorded; returns the name it would have.
+
+        Raises:
+            InvalidInput: as for `add_request`.
+        """
         if not ids:
             raise InvalidInput("ids", "none given")
         if name is not None and not name.strip():
@@ -190,12 +212,7 @@ class Entries:
         name = f"request {number}" if name is None else name
         if self._scalar(select(requests.c.number).where(requests.c.name == name)) is not None:
             raise InvalidInput("request", f"the name {name!r} is taken")
-        row = {"number": number, "name": name, "received": _now(), "state": "pending"}
-        self._connection.execute(insert(requests), row)
-        self._connection.execute(
-            insert(requested), [{"request": number, "record": record} for record in ids]
-        )
-        return Request(number, name, row["received"], "pending", tuple(ids))
+        return name
 
     def find_request(self, ids: Sequence[str], name: str | None = None) -> Request | None:
         """The request that was made before for exactly these records, under this name if any.
@@ -335,9 +352,32 @@ class Entries:
         )
 
     def close_committed(self) -> None:
-        """Call every committed request honoured: what knew its records is erased."""
-        committed = requests.c.state == "committed"
-        self._connection.execute(update(requests).where(committed).values(state="honoured"))
+        """Call honoured what is committed: the files that were to be erased for it are."""
+        for table in (requests, *([journal] if self._has(journal) else [])):
+            committed = update(table).where(table.c.state == "committed")
+            self._connection.execute(committed.values(state="honoured"))
+
+    def has_committed(self) -> bool:
+        """Whether a request or a refresh still has files to erase."""
+        done = any(entry.state == "committed" for entry in self.journal())
+        return done or bool(self.requests("committed"))
+
+    def refresh_model(self, model: Model, *, secret: str, files: str) -> Model:
+        """Record that a model has new secret state; it and its certificate stay as they are."""
+        if not self._has(journal):
+            journal.create(self._connection)  # a ledger of an earlier version
+        this = models.c.number == model.number
+        self._connection.execute(update(models).where(this).values(secret=secret, files=files))
+        row = {"what": "refresh", "model": model.number, "done": _now(), "state": "committed"}
+        self._connection.execute(insert(journal), row)
+        return replace(model, secret=secret, files=files)
+
+    def journal(self) -> list[JournalEntry]:
+        """What was done without a request, the oldest first."""
+        if not self._has(journal):
+            return []
+        rows = self._connection.execute(select(journal).order_by(journal.c.number))
+        return [JournalEntry(**row._mapping) for row in rows]
 
     def models(self) -> list[Model]:
         """Models, the oldest first; the last is current."""
@@ -367,7 +407,7 @@ class Entries:
 
     def lease(self) -> Lease | None:
         """The last lease that was taken; None before the first."""
-        if not inspect(self._connection).has_table(lease.name):  # of an earlier version
+        if not self._has(lease):
             return None
         row = self._connection.execute(_THE_LEASE).first()
         return None if row is None else Lease(row.number, row.holder, row.taken)
@@ -395,6 +435,10 @@ class Entries:
         """Give the lease back, unless somebody has taken it."""
         ours = lease.c.name == WORK, lease.c.number == held.number
         self._connection.execute(update(lease).where(*ours).values(holder=None))
+
+    def _has(self, table: Table) -> bool:
+        """Whether the ledger has this table; one of an earlier version may not."""
+        return inspect(self._connection).has_table(table.name)
 
     def _scalar(self, query: Any) -> Any:
         return self._connection.execute(query).scalar()

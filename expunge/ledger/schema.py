@@ -7,6 +7,8 @@ requested     which records a request names
 models        every model that was current once; the last one is current now
 certificates  canonical JSON, each about one model
 lease         one row: who works on the requests, under which number
+journal       what was done without a request: a `refresh` of the secret state, which is `committed`
+              until the state before it is erased, then `honoured`
 seals         a digest of each of these tables (`ledger.sealing`)
 """
 
@@ -17,7 +19,17 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Tab
 
 from expunge.errors import Refused
 
-__all__ = ["Busy", "Lease", "Model", "Overtaken", "Request", "Role", "State", "metadata"]
+__all__ = [
+    "Busy",
+    "JournalEntry",
+    "Lease",
+    "Model",
+    "Overtaken",
+    "Request",
+    "Role",
+    "State",
+    "metadata",
+]
 
 Role = Literal["private", "public"]
 State = Literal["pending", "committed", "honoured"]
@@ -87,6 +99,16 @@ lease = Table(
     Column("taken", String, nullable=False),
 )
 
+journal = Table(
+    "journal",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("what", String, nullable=False),
+    Column("model", ForeignKey("models.number"), nullable=False),
+    Column("done", String, nullable=False),
+    Column("state", String, nullable=False),
+)
+
 seals = Table(
     "seals",
     metadata,
@@ -126,6 +148,21 @@ class Lease:
     number: int
     holder: str | None
     taken: str
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """Something that was done to a model without a request.
+
+    Args:
+        what: "refresh": its secret state was made anew.
+    """
+
+    number: int
+    what: str
+    model: int
+    done: str
+    state: State
 
 
 @dataclass(frozen=True)

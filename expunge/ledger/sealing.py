@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, func, insert, inspect, select
 
 from expunge.errors import Altered, InvalidInput
-from expunge.ledger.schema import metadata, records, requested, requests, seals
+from expunge.ledger.schema import journal, metadata, records, requested, requests, seals
 
 __all__ = ["add_to_seal", "check_everything", "check_seal", "renew_seal"]
 
@@ -39,9 +39,12 @@ def check_seal(connection: Connection, where: str) -> None:
         InvalidInput: the ledger has no seal.
     """
     sealed = _stored(connection, where)
-    for table in (*WHOLE, seals):
+    for table in (*_there(connection), seals):
         _check_structure(connection, where, table.name)
-    for name, digest in _digests(connection).items():
+    digests = _digests(connection)
+    for name in sorted(sealed.keys() - digests.keys() - {records.name}):
+        raise Altered(where, f"{name} is missing; {REMEDY}")
+    for name, digest in digests.items():
         if sealed.get(name) != digest:
             raise Altered(where, f"{name} was changed since it was written; {REMEDY}")
     _check_counts(connection, where, sealed.get(records.name, EMPTY))
@@ -62,7 +65,7 @@ def check_everything(connection: Connection, where: str) -> int:
     gone = {(row.forgotten_by, row.id) for row in connection.execute(query)}
     if gone != {tuple(row) for row in connection.execute(_no_longer_pending())}:
         raise Altered(where, f"records that are forgotten are not those requested; {REMEDY}")
-    return len(rows) + sum(len(_rows(connection, table)) for table in WHOLE)
+    return len(rows) + sum(len(_rows(connection, table)) for table in _there(connection))
 
 
 def renew_seal(connection: Connection) -> None:
@@ -88,6 +91,12 @@ def _stored(connection: Connection, where: str) -> dict[str, str]:
     return dict(_rows(connection, seals))
 
 
+def _there(connection: Connection) -> list[Table]:
+    """The tables that are sealed as a whole; a ledger of an earlier version has no journal."""
+    known = inspect(connection).get_table_names()
+    return [table for table in WHOLE if table.name in known or table.name != journal.name]
+
+
 def _rows(connection: Connection, table: Table) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in connection.execute(select(table))]
 
@@ -98,7 +107,7 @@ def _store(connection: Connection, name: str, value: str) -> None:
 
 
 def _digests(connection: Connection) -> dict[str, str]:
-    tables = {table.name: _digest(_rows(connection, table)) for table in WHOLE}
+    tables = {table.name: _digest(_rows(connection, table)) for table in _there(connection)}
     if connection.dialect.name != "sqlite":
         return tables
     stored_as = [

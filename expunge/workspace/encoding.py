@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from expunge.accounting.json_text import parse_json
 from expunge.errors import InvalidInput
 from expunge.workspace.stored_settings import STRICT, read_setting
-from expunge.workspace.tables import compute, is_text, refuse_mixed
+from expunge.workspace.tables import compute, is_text, number_in, refuse_mixed
 
 __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]
 
@@ -89,7 +89,11 @@ class Encoding:
     @property
     def categories(self) -> list[str]:
         """Columns that must be read as text."""
-        return [name for name, rule in self.rules.items() if isinstance(rule, Category)]
+        return list(self._categories)
+
+    @property
+    def _categories(self) -> dict[str, Category]:
+        return {name: rule for name, rule in self.rules.items() if isinstance(rule, Category)}
 
     def encode(self, path: Path, table: pa.Table) -> np.ndarray:
         """Encode a table as numbers: (rows, width) float32.
@@ -107,14 +111,27 @@ class Encoding:
                 try:
                     values = rule.encode(block[name]) / math.sqrt(len(self.rules))
                 except pa.ArrowException as error:
-                    problem = str(error).splitlines()[0]
-                    raise InvalidInput(str(path), f"column {name!r}: {problem}") from error
+                    row = start + 1 + _first_unread(block[name])
+                    problem = f"row {row} holds no number in column {name!r}: correct it, or "
+                    remedy = "leave the cell empty"
+                    raise InvalidInput(str(path), problem + remedy) from error
                 if not (np.abs(values) < LARGEST).all():
                     problem = f"column {name!r} holds a number of {LARGEST:g} scales or more"
                     raise InvalidInput(str(path), problem)
                 encoded[start : start + BLOCK, first : first + rule.width] = values
                 first += rule.width
         return encoded
+
+    def unseen(self, table: pa.Table) -> dict[str, int]:
+        """How many texts of each category column are none of its values; 0 is left out."""
+        counts = {}
+        for name, rule in self._categories.items():
+            texts = table[name].cast(pa.string())
+            given = compute.fill_null(compute.not_equal(texts, ""), False)
+            known = pa.array(rule.values, pa.string())
+            strange = compute.invert(compute.is_in(texts, value_set=known))
+            counts[name] = compute.sum(compute.and_(given, strange)).as_py() or 0
+        return {name: count for name, count in counts.items() if count}
 
     def document(self) -> str:
         """JSON of the rules, for the ledger."""
@@ -136,11 +153,12 @@ class _Rule(BaseModel):
     center: float = 0.0
     scale: float | None = Field(default=None, gt=0)
     values: list[str] | None = Field(default=None, min_length=1)
+    date: Literal["days", "parts"] | None = None
 
 
 class Declaration(BaseModel):
     """The user's own rules: {"columns": {"age": {"center": 40, "scale": 20},
-    "colour": {"values": ["red", "blue"]}}}.
+    "colour": {"values": ["red", "blue"]}, "since": {"date": "days"}}}.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -148,8 +166,10 @@ class Declaration(BaseModel):
     columns: dict[str, _Rule]
 
 
-def declared(path: Path) -> dict[str, Number | Category]:
-    """Read the rules that a user declares in a file.
+def declared(
+    path: Path,
+) -> tuple[dict[str, Number | Category], dict[str, Literal["days", "parts"]]]:
+    """Read the rules that a user declares in a file, and which columns are dates.
 
     Raises:
         InvalidInput: the file does not hold such rules.
@@ -166,15 +186,18 @@ def declared(path: Path) -> dict[str, Number | Category]:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InvalidInput(f"{path}: {where}".rstrip(": "), first["msg"].lower()) from error
-    rules = {}
+    rules, dates = {}, {}
     for name, rule in declaration.columns.items():
         where = f"{path}: columns.{name}"
-        if (rule.scale is None) == (rule.values is None):
-            raise InvalidInput(where, "give either center and scale, or values")
+        if [rule.scale, rule.values, rule.date].count(None) != 2:
+            raise InvalidInput(where, "give either center and scale, or values, or date")
+        if rule.date is not None:
+            dates[name] = rule.date
+            continue
         if rule.values is not None and len(set(rule.values)) < len(rule.values):
             raise InvalidInput(where, "a value is there twice")
         rules[name] = _rule(rule.model_dump())
-    return rules
+    return rules, dates
 
 
 def fitted(
@@ -207,10 +230,13 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
             raise InvalidInput(str(path), f"column {name!r} holds a number of {LARGEST:g} or more")
         spread = float(values.std())
         return Number(float(values.mean()), spread if spread > 0 else 1.0)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        example = json.dumps({"columns": {name: {"date": "days"}}})
+        remedy += f', as in {example}; or "parts"'
     if not is_text(kind):
         raise InvalidInput(str(path), f"column {name!r} is {kind}: {remedy}")
     values = compute.unique(column.cast(pa.string())).to_pylist()
-    refuse_mixed(path, name, values, "declare the column with --encoding FILE")
+    refuse_mixed(path, name, values, "declare the column with --encoding FILE", column)
     categories = sorted(value for value in values if value)
     if not categories:
         raise InvalidInput(str(path), f"column {name!r} is empty: {remedy}")
@@ -218,6 +244,14 @@ def _fit(path: Path, name: str, column: pa.ChunkedArray) -> Number | Category:
         many = f"column {name!r} has {len(categories):,} different texts"
         raise InvalidInput(str(path), f"{many}, more than {MOST_CATEGORIES:,} categories: {remedy}")
     return Category(tuple(categories))
+
+
+def _first_unread(column: pa.ChunkedArray) -> int:
+    """The place of the first text that is not a number."""
+    if not is_text(column.type):
+        return 0
+    texts = column.cast(pa.string()).to_pylist()
+    return next((place for place, text in enumerate(texts) if number_in(text) is None), 0)
 
 
 def _rule(document: Mapping[str, Any]) -> Number | Category:

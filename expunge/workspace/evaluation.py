@@ -1,13 +1,15 @@
 """How well a model does on records that are never deleted: a confusion matrix, or an error."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.stored_settings import STRICT, damaged, read_setting
+
+if TYPE_CHECKING:
+    from expunge.unlearning.linear.linear_head import LinearHead
 
 __all__ = ["evaluation", "read_evaluation"]
 
@@ -32,7 +34,7 @@ class _Confusion:
     accuracy: Annotated[float, Field(ge=0, le=1)]
 
 
-def evaluation(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+def evaluation(head: "LinearHead", rows: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """Evaluate a model, as a document for the report; rows are encoded."""
     predictions = head.predict(rows)
     if head.classes is None:

@@ -1,11 +1,9 @@
 """`fit`: two tables in, a workspace out. It appears whole, or not at all."""
 
-import glob
 import hashlib
 import json
-import os
+import logging
 import secrets
-import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,8 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from expunge.core.whole_file import sync, write_whole
+from expunge.core.whole_folder import check_new_folder, whole_folder
 from expunge.errors import InvalidInput, NoCertificate, NotConverged, SettingsWarning
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.workspace.csv_tables import PLAIN, CsvForm
+from expunge.workspace.dates import part_rules, spread_dates
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
@@ -28,10 +29,19 @@ from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.sealed_files import index_of_files
 from expunge.workspace.status import status
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
-from expunge.workspace.tables import ids_of, read_table, refuse_mixed, write_table
+from expunge.workspace.tables import (
+    ids_of,
+    is_text,
+    list_columns,
+    read_table,
+    refuse_mixed,
+    write_table,
+)
+from expunge.workspace.understood import describe_fit
 
 __all__ = ["fit"]
 
+LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 
@@ -50,6 +60,7 @@ def fit(
     *,
     encoding: Path | None = None,
     limits: TableLimits = USUAL,
+    form: CsvForm = PLAIN,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
 ) -> dict[str, Any]:
@@ -59,6 +70,7 @@ def fit(
 
     Args:
         limits: How large the tables may become.
+        form: How CSV files are written.
         notice: Told how many private values could not be read, and of settings that public records
             show to be poor: for the operator alone.
 
@@ -67,17 +79,27 @@ def fit(
     """
     _check_place(workspace, options)
     progress("reading")
-    rules = {} if encoding is None else declared(encoding)
+    rules, dates = ({}, {}) if encoding is None else declared(encoding)
+    rules = part_rules(dates) | rules
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
-    public_records = _public_records(public, options, texts, limits)
-    table = read_table(private, None, limits)
-    private_records = _Records(private, table, ids_of(private, table, options.id))
+    public_records = _public_records(public, options, texts, limits, form)
+    if public_records is not None:
+        spread = spread_dates(public_records.path, public_records.table, dates)
+        public_records = replace(public_records, table=spread)
+    table = read_table(private, None, limits, form=form, id_column=options.id, notice=notice)
+    private_records = _records(private, table, options.id)
+    if options.label not in table.column_names:
+        there = list_columns(table)
+        raise InvalidInput(str(private), f"no column {options.label!r}; there are {there}")
     _check_disjoint(private_records, public_records)
+    spread = spread_dates(private, private_records.table, dates, notice=notice)
+    private_records = replace(private_records, table=spread)
     progress("encoding")
     coded = _encoding(private_records, public_records, options, rules)
     check_width(public or private, coded.widths, limits)
     private_records = replace(
-        private_records, table=read_numbers(private, private_records.table, coded, notice)
+        private_records,
+        table=read_numbers(private, private_records.table, coded, notice, form.decimal),
     )
     rows = coded.encode(private, private_records.table)
     public_rows = None
@@ -93,7 +115,9 @@ def fit(
             "they would tell who is among them",
         )
     known = _label_set(options, public_rows)
-    labels, blank = private_labels(private, private_records.table, options, known, notice)
+    labels, blank = private_labels(
+        private, private_records.table, options, known, notice, form.decimal
+    )
     rows[blank] = 0
     progress("learning")
     model = _estimator(options, len(private_records.ids), public_rows)
@@ -102,17 +126,18 @@ def fit(
             model.fit(rows, labels, public=public_rows, ids=private_records.ids)
     except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
+    progress("describing")
+    seen = None
+    if public_records is not None and public_rows is not None:
+        seen = (public_records.table, *public_rows)
+    described = describe_fit(model.fitted_, options, coded, set(rules), seen)
     progress("writing")
-    building = _building(workspace)
-    try:
-        _write(building, private_records, public_records, options, coded, model, public_rows)
-        if workspace.exists():
-            workspace.rmdir()
-        building.rename(workspace)
-        sync(building.parent)
-    except BaseException:
-        shutil.rmtree(building, ignore_errors=True)
-        raise
+    settings = {"dates": json.dumps(dates), "understood": json.dumps(described)}
+    with whole_folder(workspace, "fit") as building:
+        _write(
+            building, private_records, public_records, options, coded, model, public_rows, settings
+        )
+    LOG.info("fit: %d private records, strategy %s", len(private_records.ids), options.strategy)
     return status(workspace) | _capacity_curve(model)
 
 
@@ -163,6 +188,7 @@ def _write(
     coded: Encoding,
     model: CertifiedClassifier | CertifiedRegressor,
     public_rows: tuple[np.ndarray, np.ndarray] | None,
+    settings: dict[str, str],
 ) -> None:
     """Write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
@@ -182,6 +208,8 @@ def _write(
         settled = _settled(model, options, with_public=public_records is not None)
         entries.set("settled", json.dumps(asdict(settled)))
         entries.set("encoding", coded.document())
+        for name, value in settings.items():
+            entries.set(name, value)
         entries.set("head", model.fitted_.head.document())
         entries.add_records([] if public_records is None else public_records.ids, "public")
         entries.add_records(private_records.ids, "private")
@@ -200,51 +228,33 @@ def _write(
 
 
 def _check_place(workspace: Path, options: Options) -> None:
-    if workspace.exists() and (not workspace.is_dir() or any(workspace.iterdir())):
-        raise InvalidInput(str(workspace), "exists already; choose another folder")
-    if workspace.exists() and workspace.samefile(Path.cwd()):
-        raise InvalidInput(str(workspace), "is the folder that you are in; name a new one")
+    check_new_folder(workspace)
     if options.id == options.label:
         raise InvalidInput("label", f"{options.label!r} is the id column as well")
     if options.id == "prediction" or options.id.startswith("probability_"):
         raise InvalidInput("id", f"a column {options.id!r} is what predict writes; rename it")
 
 
-def _building(workspace: Path) -> Path:
-    """A hidden folder beside the workspace; those of killed runs are removed."""
-    workspace = Path(os.path.abspath(workspace))
-    try:
-        workspace.parent.mkdir(parents=True, exist_ok=True)
-        for stale in workspace.parent.glob(f".{glob.escape(workspace.name)}.fit-*"):
-            if not _alive(stale.name.rpartition("-")[2]):
-                shutil.rmtree(stale)
-        building = workspace.parent / f".{workspace.name}.fit-{os.getpid()}"
-        building.mkdir(mode=0o700)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(workspace)) from error
-    return building
-
-
-def _alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return int(pid) != os.getpid()
-
-
 def _public_records(
-    path: Path | None, options: Options, texts: Sequence[str], limits: TableLimits
+    path: Path | None,
+    options: Options,
+    texts: Sequence[str],
+    limits: TableLimits,
+    form: CsvForm,
 ) -> _Records | None:
     if path is None:
         return None
-    table = read_table(path, [options.id, *texts], limits)
+    table = read_table(path, [options.id, *texts], limits, form=form)
     if options.id in table.column_names:
-        ids = ids_of(path, table, options.id)
-    else:
-        ids = [f"public row {row}" for row in range(1, table.num_rows + 1)]
+        return _records(path, table, options.id)
+    return _Records(path, table, [f"public row {row}" for row in range(1, table.num_rows + 1)])
+
+
+def _records(path: Path, table: pa.Table, column: str) -> _Records:
+    """The records of a table, whose ids are stored in the form in which they are compared."""
+    ids = ids_of(path, table, column)
+    if is_text(table[column].type):
+        table = table.set_column(table.column_names.index(column), column, pa.array(ids))
     return _Records(path, table, ids)
 
 

@@ -86,18 +86,18 @@ class Folder:
     def steady(
         self, at: Callable[[Entries, Model], Seen], work: Callable[[Seen], Result]
     ) -> Result:
-        """What `work` makes of what `at` read; again if a request was committed in the middle.
+        """What `work` makes of what `at` read; again if a request or a refresh came in between.
 
         Readers do not wait for writers, but a writer deletes the files of the earlier model.
         """
         while True:
             problem, result = None, None
-            number, seen = self.look(lambda entries, model: (model.number, at(entries, model)))
+            begun, seen = self.look(lambda entries, model: (_state(model), at(entries, model)))
             try:
                 result = work(seen)
             except (OSError, InvalidInput) as error:
                 problem = error
-            if self.look(lambda _, model: model.number) != number:
+            if self.look(lambda _, model: _state(model)) != begun:
                 continue
             if problem is not None:
                 raise problem
@@ -121,8 +121,8 @@ class Folder:
         )
 
     def unerased(self, entries: Entries) -> tuple[Path, ...]:
-        """What a committed request still has to erase; empty when all are honoured."""
-        return self.strays(entries) if entries.requests("committed") else ()
+        """What a request or a refresh still has to erase; empty when all are honoured."""
+        return self.strays(entries) if entries.has_committed() else ()
 
     # ---- who works --------------------------------------------------------------------------
 
@@ -144,14 +144,14 @@ class Folder:
                     entries.return_lease(lease)
 
     def finish(self, lease: Lease) -> tuple[str, ...]:
-        """Erase what is not current, then call committed requests honoured; or say what is left.
+        """Erase what is not current, then call what is committed honoured; or say what is left.
 
         Raises:
             Overtaken: another process has taken the lease.
         """
         with self.ledger.writing() as entries:  # so nothing becomes current meanwhile
             entries.check_lease(lease)
-            committed = bool(entries.requests("committed"))
+            committed = entries.has_committed()
             problems = tuple(self._sweep(entries))
         if not committed or problems:
             return problems
@@ -195,6 +195,11 @@ def _erase(path: Path) -> Iterator[str]:
     except OSError as error:
         if error.errno != errno.ENOTEMPTY:  # what is in it was named already
             yield f"{path}: {error.strerror}"
+
+
+def _state(model: Model) -> tuple[int, str]:
+    """What tells one state of a workspace from another."""
+    return model.number, model.secret
 
 
 def current_model(entries: Entries) -> Model:

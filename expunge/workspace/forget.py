@@ -18,6 +18,7 @@ One process works at a time. Others record their requests meanwhile and wait unt
 honoured, by whom is all the same; where the process at work dies, the next takes over.
 """
 
+import logging
 import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
@@ -28,11 +29,13 @@ from expunge.errors import InvalidInput, Refused
 from expunge.ledger import Busy, IdOutcome, Lease, Overtaken, Request
 from expunge.store import Locked
 from expunge.workspace.folder import Folder
+from expunge.workspace.given_ids import known_ids
 from expunge.workspace.status import status
 
-__all__ = ["Pending", "forget"]
+__all__ = ["Pending", "forget", "outcomes_to_skip"]
 
 Progress = Callable[[str], None]
+LOG = logging.getLogger(__name__)
 PAUSE = 0.2  # seconds, between two looks at a process that works
 
 
@@ -78,8 +81,7 @@ def forget(
         Busy: the ledger cannot be written; nothing was recorded.
     """
     folder = Folder.opened(workspace)
-    skipped = {"unknown", "public"} if skip_unknown else set()
-    skipped |= {"already forgotten"} if skip_forgotten else set()
+    skipped = outcomes_to_skip(unknown=skip_unknown, forgotten=skip_forgotten)
     asked, repeated, outcomes = _record(folder, ids, name, skipped)
     waiting = _unfinished(folder)
     if not ids and not waiting:
@@ -101,6 +103,12 @@ def forget(
     return document | {"outcomes": named}
 
 
+def outcomes_to_skip(*, unknown: bool, forgotten: bool) -> set[str]:
+    """The outcomes of ids that a request leaves out."""
+    skipped = {"unknown", "public"} if unknown else set()
+    return skipped | ({"already forgotten"} if forgotten else set())
+
+
 def _record(
     folder: Folder, ids: Sequence[str], name: str | None, skipped: Set[str]
 ) -> tuple[Request | None, bool, dict[str, IdOutcome]]:
@@ -112,6 +120,7 @@ def _record(
     if not ids:
         return None, False, {}
     with folder.ledger.writing() as entries:
+        ids = known_ids(entries, ids)
         known = entries.find_request(ids, name)
         outcomes = entries.outcomes(ids)
         if known is None:
@@ -186,6 +195,7 @@ def _erase(folder: Folder, lease: Lease, outcome: _Outcome) -> None:
     for request in committed:
         outcome.problems.pop(request.number, None)
         if not left:
+            LOG.info("request %d honoured: %d records", request.number, len(request.records))
             outcome.honoured.append(request.name)
             continue
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""

@@ -19,12 +19,10 @@ from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current_model
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.sealed_files import index_of_files, read_sealed
-from expunge.workspace.table_limits import TableLimits
+from expunge.workspace.table_limits import OWN
 from expunge.workspace.tables import compute, read_table, write_table
 
 __all__ = ["honour"]
-
-OWN = TableLimits(inflated=1 << 62)  # what this workspace wrote may be as large as it is
 
 
 def honour(

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from expunge.errors import InvalidInput
 from expunge.workspace.options import Options
-from expunge.workspace.tables import compute, is_text
+from expunge.workspace.tables import compute, is_text, list_columns
 
-__all__ = ["labels_of"]
+__all__ = ["check_labelled", "labels_of"]
 
 
 def labels_of(path: Path, table: pa.Table, options: Options) -> np.ndarray:
@@ -19,16 +19,7 @@ def labels_of(path: Path, table: pa.Table, options: Options) -> np.ndarray:
         InvalidInput: a label is missing, or is not what the task needs.
     """
     name = options.label
-    if name not in table.column_names:
-        raise InvalidInput(str(path), f"no column {name!r}")
-    column = table[name]
-    empty = compute.is_null(column, nan_is_null=True)
-    if is_text(column.type):
-        column = column.cast(pa.string())
-        empty = compute.or_(empty, compute.equal(column, "").fill_null(True))
-    if compute.any(empty).as_py():
-        row = 1 + empty.combine_chunks().index(True).as_py()
-        raise InvalidInput(str(path), f"row {row} has no label")
+    column = check_labelled(path, table, name)
     kind = column.type
     if pa.types.is_floating(kind) and not compute.all(compute.is_finite(column)).as_py():
         raise InvalidInput(str(path), f"labels in {name!r} are not all finite")
@@ -46,6 +37,25 @@ def labels_of(path: Path, table: pa.Table, options: Options) -> np.ndarray:
     if numeric:
         return _whole(path, column, name).cast(pa.int64()).to_numpy()
     raise InvalidInput(str(path), f"labels in {name!r} are {kind}; use text or integers")
+
+
+def check_labelled(path: Path, table: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return the label column after checking that every row has a label.
+
+    Raises:
+        InvalidInput: there is no such column, or a row without a label.
+    """
+    if name not in table.column_names:
+        raise InvalidInput(str(path), f"no column {name!r}; there are {list_columns(table)}")
+    column = table[name]
+    empty = compute.is_null(column, nan_is_null=True)
+    if is_text(column.type):
+        column = column.cast(pa.string())
+        empty = compute.or_(empty, compute.equal(column, "").fill_null(True))
+    if compute.any(empty).as_py():
+        row = 1 + empty.combine_chunks().index(True).as_py()
+        raise InvalidInput(str(path), f"row {row} has no label")
+    return column
 
 
 def _whole(path: Path, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:

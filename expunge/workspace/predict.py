@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from expunge.core.whole_file import remove_unfinished
 from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.current_model import head_of
+from expunge.workspace.dates import read_dates, spread_dates
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options
@@ -26,6 +28,7 @@ def predict(
     output: Path,
     *,
     limits: TableLimits = USUAL,
+    form: CsvForm = PLAIN,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Write ids, `prediction` and one `probability_<class>` a class to a table.
@@ -37,8 +40,12 @@ def predict(
     """
     check_output(output)
     folder = Folder.opened(workspace)
-    options, encoding = folder.look(
-        lambda entries, _: (entries.setting("options"), entries.setting("encoding"))
+    options, encoding, dates = folder.look(
+        lambda entries, _: (
+            entries.setting("options"),
+            entries.setting("encoding"),
+            entries.find_setting("dates"),
+        )
     )
     options, encoding = Options.of(options), Encoding.of(encoding)
     model, head = folder.steady(
@@ -47,7 +54,8 @@ def predict(
     )
     folder.ledger.close()
     progress("reading")
-    table = read_table(file, [options.id, *encoding.categories], limits)
+    table = read_table(file, [options.id, *encoding.categories], limits, form=form)
+    table = spread_dates(file, table, read_dates(dates))
     if options.id in table.column_names:
         ids = ids_of(file, table, options.id)
     else:
@@ -60,7 +68,12 @@ def predict(
     progress("writing")
     remove_unfinished(output)
     write_table(pa.concat_tables(blocks).rename_columns({"id": options.id}), output)
-    return {"rows": table.num_rows, "model": {"sha256": model.sha256}, "output": str(output)}
+    return {
+        "rows": table.num_rows,
+        "model": {"sha256": model.sha256},
+        "output": str(output),
+        "unseen_categories": encoding.unseen(table),
+    }
 
 
 def _predictions(

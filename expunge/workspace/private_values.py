@@ -29,7 +29,9 @@ Notice = Callable[[str], None]
 Label = str | int
 
 
-def read_numbers(path: Path, table: pa.Table, encoding: Encoding, notice: Notice) -> pa.Table:
+def read_numbers(
+    path: Path, table: pa.Table, encoding: Encoding, notice: Notice, decimal: str = "."
+) -> pa.Table:
     """Read the number columns of a table as numbers; what cannot be read is missing.
 
     Raises:
@@ -37,7 +39,7 @@ def read_numbers(path: Path, table: pa.Table, encoding: Encoding, notice: Notice
     """
     for name, rule in encoding.rules.items():
         if isinstance(rule, Number) and name in table.column_names:
-            values, unread = _numbers(_check_castable(path, name, table[name]), rule)
+            values, unread = _numbers(_check_castable(path, name, table[name]), rule, decimal)
             _tell(path, f"column {name!r}", "as a number", unread, values, notice)
             place = table.column_names.index(name)
             table = table.set_column(place, name, pa.array(values, from_pandas=True))
@@ -50,6 +52,7 @@ def private_labels(
     options: Options,
     known: Sequence[Label] | None,
     notice: Notice,
+    decimal: str = ".",
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the labels, and tell which rows have none that can be read, so that they are blanked.
 
@@ -63,7 +66,8 @@ def private_labels(
     if name not in table.column_names:
         raise InvalidInput(str(path), f"no column {name!r}")
     if known is None:
-        values, _ = _numbers(_check_castable(path, name, table[name]), Number(0.0, 1.0))
+        column = _check_castable(path, name, table[name])
+        values, _ = _numbers(column, Number(0.0, 1.0), decimal)
         blank = np.isnan(values)
         labels, kind = np.where(blank, 0.0, values), "as a number"
     else:
@@ -88,11 +92,11 @@ def _check_castable(path: Path, name: str, column: pa.ChunkedArray) -> pa.Chunke
     raise InvalidInput(str(path), f"column {name!r} is {kind}, neither numbers nor text")
 
 
-def _numbers(column: pa.ChunkedArray, rule: Number) -> tuple[np.ndarray, int]:
+def _numbers(column: pa.ChunkedArray, rule: Number, decimal: str = ".") -> tuple[np.ndarray, int]:
     """Values as float64, NaN where there is none, and how many of these are not just missing."""
     if is_text(column.type):
         texts = column.cast(pa.string()).combine_chunks().dictionary_encode()
-        read = [number_in(text) for text in texts.dictionary.to_pylist()]
+        read = [number_in(text, decimal) for text in texts.dictionary.to_pylist()]
         each = np.array([math.nan if value is None else value for value in read] + [math.nan])
         missing = np.array([value is not None and math.isnan(value) for value in read] + [True])
         places = texts.indices.fill_null(len(read)).to_numpy(zero_copy_only=False)

@@ -13,6 +13,7 @@ from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
+from expunge.workspace.given_ids import composed
 
 __all__ = ["Sampling", "sample"]
 
@@ -62,7 +63,7 @@ def sample(
     folder.ledger.close()
     try:
         strategy = Langevin(sampling.learn_steps, sampling.sigma)
-        rows = job.roster.rows_of(list(forget)) if forget else []
+        rows = job.roster.rows_of([composed(record) for record in forget]) if forget else []
         if not rows and sampling.regime != "learned":
             raise ValueError("ids: name the records that are forgotten")
         ensemble = sampled(

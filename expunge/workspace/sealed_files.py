@@ -11,15 +11,17 @@ against it whenever it is read. The model has its hash for a name; certificates 
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from expunge.accounting.canonical import canonical
-from expunge.errors import Altered
+from expunge.errors import Altered, InvalidInput
 from expunge.ledger import Model
+from expunge.store.index import read_index
 from expunge.store.layout import INDEX, SECRET
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 
-__all__ = ["index_of_files", "index_of_saved", "read_sealed", "sealed_paths"]
+__all__ = ["index_of_files", "index_of_saved", "missing_files", "read_sealed", "sealed_paths"]
 
 
 def index_of_saved(folder: Folder, secret: str) -> Path:
@@ -38,6 +40,17 @@ def index_of_files(folder: Folder, *, secret: str, records: str) -> str:
 def sealed_paths(folder: Folder, model: Model) -> Iterator[Path]:
     """The files that a generation's index names."""
     return (folder.path / name for name in json.loads(model.files))
+
+
+def missing_files(folder: Folder, model: Model) -> list[str]:
+    """The files of a generation that are not there, by their paths; contents are not looked at."""
+    paths = [folder.model_file(model.sha256), *sealed_paths(folder, model)]
+    secret = folder.secret_folder(model.secret)
+    with suppress(InvalidInput):  # a damaged index is what verify finds
+        index = read_index(secret)
+        if index is not None:
+            paths += [secret / SECRET / file.name for file in index.secret]
+    return [str(path) for path in paths if not path.exists()]
 
 
 def read_sealed(folder: Folder, model: Model, path: Path) -> bytes:

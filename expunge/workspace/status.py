@@ -7,8 +7,11 @@ from typing import Any
 
 from expunge.accounting.certificate import parse_certificate
 from expunge.ledger import Entries, Model
+from expunge.workspace.evaluation import read_evaluation
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options, Settled
+from expunge.workspace.sealed_files import missing_files
+from expunge.workspace.stored_settings import read_object
 
 __all__ = ["status"]
 
@@ -16,9 +19,12 @@ __all__ = ["status"]
 def status(workspace: Path) -> dict[str, Any]:
     """The status as a document. The hash of a model without noise is for the operator alone."""
     folder = Folder.opened(workspace)
-    document = folder.look(lambda entries, model: _document(folder, entries, model))
+    document, missing = folder.steady(
+        lambda entries, model: (_document(folder, entries, model), model),
+        lambda seen: (seen[0], missing_files(folder, seen[1])),
+    )
     folder.ledger.close()
-    return {"workspace": str(workspace)} | document
+    return {"workspace": str(workspace)} | document | {"missing": missing}
 
 
 def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
@@ -35,9 +41,14 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
             }
             for request in entries.requests()
         ],
+        "journal": [vars(entry) for entry in entries.journal()],
         "unerased": [str(path) for path in folder.unerased(entries)],
         "lease": None if lease is None or lease.holder is None else vars(lease),
         "model": {"sha256": model.sha256, "number": model.number, "created": model.created},
+        "understood": _understood(entries),
+        "on_public_records": None
+        if model.evaluation is None
+        else read_evaluation(model.evaluation),
         "certificate": None if document is None else _summary(document),
         "options": json.loads(json.dumps(asdict(Options.of(entries.setting("options"))))),
         "settled": _settled(entries),
@@ -51,6 +62,12 @@ def _settled(entries: Entries) -> dict[str, Any] | None:
     except KeyError:
         return None
     return asdict(Settled.of(document))
+
+
+def _understood(entries: Entries) -> dict[str, Any] | None:
+    """What `fit` understood of the tables; None where an earlier version did not write it down."""
+    document = entries.find_setting("understood")
+    return None if document is None else read_object("understood", document)
 
 
 def _summary(document: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from expunge.accounting.json_text import parse_json
 from expunge.errors import InvalidInput
 
-__all__ = ["STRICT", "damaged", "read_setting"]
+__all__ = ["STRICT", "damaged", "read_object", "read_setting"]
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)  # of the records in settings
 
@@ -37,6 +37,21 @@ def read_setting(kind: Any, name: str, document: object) -> Any:
         first = errors.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise damaged(name, f"{place}: {first['msg']}".removeprefix(": ")) from errors
+
+
+def read_object(name: str, document: str) -> dict[str, Any]:
+    """Read a setting that is a JSON object for people, of no further form.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        known = parse_json(document)
+    except InvalidInput as error:
+        raise damaged(name, str(error)) from error
+    if not isinstance(known, dict):
+        raise damaged(name, "not an object")
+    return known
 
 
 @cache

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from expunge.errors import InvalidInput
 
-__all__ = ["USUAL", "TableLimits", "check_width", "inflate", "read_parquet"]
+__all__ = ["OWN", "USUAL", "TableLimits", "check_width", "inflate", "read_parquet"]
 
 BLOCK = 1 << 20  # bytes inflated at a time
 BATCH = 4096  # rows of Parquet at a time
@@ -35,6 +35,7 @@ class TableLimits:
 
 
 USUAL = TableLimits()
+OWN = TableLimits(inflated=1 << 62)  # what a workspace wrote may be as large as it is
 
 
 def check_width(path: Path, widths: dict[str, int], limits: TableLimits) -> None:

@@ -6,7 +6,7 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from pyarrow import parquet
 
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.errors import InvalidInput
+from expunge.workspace.csv_tables import PLAIN, CsvForm, read_csv, silent
+from expunge.workspace.given_ids import composed
 from expunge.workspace.table_limits import USUAL, TableLimits, inflate, read_parquet
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "compute",
     "ids_of",
     "is_text",
+    "list_columns",
     "number_in",
     "read_ids",
     "read_table",
@@ -51,6 +54,9 @@ def read_table(
     limits: TableLimits = USUAL,
     *,
     content: bytes | None = None,
+    form: CsvForm = PLAIN,
+    id_column: str | None = None,
+    notice: Callable[[str], None] = silent,
 ) -> pa.Table:
     """Read a CSV or Parquet file as a table.
 
@@ -58,6 +64,8 @@ def read_table(
         text: Columns that hold text, whatever they look like; CSV guesses the others. With None
             nothing of a CSV is guessed: every column is text, so that no record decides a type.
         content: What the file holds, where it was read already.
+        form: How a CSV is written.
+        id_column, notice: Of a private table: what a row of another length keeps, and who is told.
 
     Raises:
         InvalidInput: not such a table, an empty one, one that repeats a column, or too large a one.
@@ -68,23 +76,10 @@ def read_table(
         if path.suffix == ".gz":
             content = inflate(path, content, limits)
         if kind == "csv":
-            names = _read_header(path, content)
-            types = dict.fromkeys(names, pa.binary()) if text is None else {}
-            types |= dict.fromkeys(text or (), pa.string())
-            options = arrow_csv.ConvertOptions(column_types=types)
-            reading = arrow_csv.ReadOptions(use_threads=False)
-            table = arrow_csv.read_csv(pa.BufferReader(content), reading, convert_options=options)
-            table = _decode(table) if text is None else table
+            table = read_csv(path, content, text, form, id_column=id_column, notice=notice)
         else:
             table = read_parquet(path, content, limits)
-    except (
-        pa.ArrowException,
-        UnicodeDecodeError,
-        zlib.error,
-        EOFError,
-        csv.Error,
-        OSError,
-    ) as error:
+    except (pa.ArrowException, zlib.error, EOFError, csv.Error, OSError) as error:
         raise InvalidInput(str(path), f"cannot be read ({_first_line(error)})") from error
     if not table.num_rows:
         raise InvalidInput(str(path), "no rows")
@@ -116,34 +111,34 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
-    """The id column, as text.
+    """The id column, as text in Unicode's composed form (NFC).
 
     Raises:
         InvalidInput: it is not there, empty somewhere, repeated, or of a type that cannot be an id.
     """
     if column not in table.column_names:
-        raise InvalidInput(str(path), f"no column {column!r}; there are {_list_columns(table)}")
+        raise InvalidInput(str(path), f"no column {column!r}; there are {list_columns(table)}")
     values = table[column]
     if not (pa.types.is_integer(values.type) or is_text(values.type)):
         raise InvalidInput(str(path), f"ids in {column!r} are {values.type}; use text or integers")
-    ids = values.cast(pa.string()).to_pylist()
-    seen: set[str] = set()
-    for row, record in enumerate(ids, start=1):
-        if record is None or not record.strip():
+    seen: dict[str, None] = {}
+    for row, given in enumerate(values.cast(pa.string()).to_pylist(), start=1):
+        if given is None or not given.strip():
             raise InvalidInput(str(path), f"row {row} has no id")
+        record = composed(given)
         if record != record.strip() or not record.isprintable():
             problem = "begins or ends with blanks, or holds characters that cannot be printed"
             raise InvalidInput(str(path), f"id {record!r} {problem}")
         if record in seen:
             raise InvalidInput(str(path), f"id {record!r} is there twice")
-        seen.add(record)
-    return ids
+        seen[record] = None
+    return list(seen)
 
 
 def read_ids(text: str) -> list[str]:
-    """One id a line; empty lines do not count."""
+    """One id a line, as it stands there; empty lines do not count."""
     lines = text.removeprefix("\ufeff").splitlines()
-    return [line.strip() for line in lines if line.strip()]
+    return [line for line in lines if line.strip()]
 
 
 def _kind(path: Path) -> str:
@@ -153,35 +148,54 @@ def _kind(path: Path) -> str:
     return KINDS[suffix.lower()]
 
 
-def number_in(text: str | None) -> float | None:
+def number_in(text: str | None, decimal: str = ".") -> float | None:
     """The number that a CSV's field holds: NaN where it is missing, None where it is not a number.
 
     >>> number_in("1e3"), number_in(" true"), number_in("NA"), number_in("about 7")
     (1000.0, 1.0, nan, None)
+    >>> number_in("2,5", decimal=","), number_in("2.5", decimal=",")
+    (2.5, None)
     """
     written = "" if text is None else text.strip()
     if written in MISSING:
         return math.nan
     if written.lower() in WORDS:
         return WORDS[written.lower()]
+    if decimal != ".":
+        written = written.replace(".", "?").replace(decimal, ".")
     if not NUMBER.fullmatch(written):
         return None
     return float(written)
 
 
-def refuse_mixed(path: Path, name: str, values: Collection[str | None], remedy: str) -> None:
+def refuse_mixed(
+    path: Path,
+    name: str,
+    values: Collection[str | None],
+    remedy: str,
+    column: pa.ChunkedArray | None = None,
+) -> None:
     """Refuse a public column of text that looks like numbers with a slip in it.
 
     Args:
         values: The different ones.
+        column: Where they stand, so that the row can be named.
 
     Raises:
-        InvalidInput: most are numbers and some are not; one of these is named.
+        InvalidInput: most are numbers and some are not, one of which is named; or most would be
+            with a decimal comma.
     """
     odd = [value for value in values if value and number_in(value) is None]
     numbers = sum(1 for value in values if value and number_in(value) is not None)
+    commas = sum(1 for value in odd if number_in(value, decimal=",") is not None)
+    if commas and commas + numbers > len(odd) - commas:
+        problem = f"column {name!r} looks like numbers with a decimal comma"
+        raise InvalidInput(str(path), f"{problem}: add --decimal ','")
     if odd and numbers > len(odd):
-        problem = f"column {name!r}: {odd[0]!r} is not a number, and most others are"
+        where = ""
+        if column is not None:
+            where = f" in row {1 + compute.index(column.cast(pa.string()), odd[0]).as_py()}"
+        problem = f"column {name!r}: {odd[0]!r}{where} is not a number, and most others are"
         raise InvalidInput(str(path), f"{problem}: correct it, or {remedy}")
 
 
@@ -204,33 +218,6 @@ def _escape(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) and number_in(text) is None else text
 
 
-def _decode(table: pa.Table) -> pa.Table:
-    """Read bytes as text; those that are not UTF-8 are marked, not refused."""
-    for place, field in enumerate(table.schema):
-        column = table.column(place)
-        try:
-            read = column.cast(pa.string())
-        except pa.ArrowInvalid:
-            marked = [
-                None if raw is None else raw.decode(errors="replace") for raw in column.to_pylist()
-            ]
-            read = pa.chunked_array([pa.array(marked, pa.string())])
-        table = table.set_column(place, field.name, read)
-    return table
-
-
-def _read_header(path: Path, content: bytes) -> list[str]:
-    """Read the columns' names, and refuse one that is there twice: Arrow would keep both."""
-    first = io.TextIOWrapper(
-        io.BytesIO(content), encoding="utf-8-sig", newline="", errors="replace"
-    )
-    names = next(csv.reader(first), [])
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(str(path), f"column {name!r} is there twice")
-    return names
-
-
 def is_text(kind: pa.DataType) -> bool:
     """Strings, also as a dictionary of them."""
     if pa.types.is_dictionary(kind):
@@ -238,11 +225,10 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _list_columns(table: pa.Table) -> str:
+def list_columns(table: pa.Table) -> str:
+    """The names of the first columns, for a complaint."""
     return ", ".join(repr(name) for name in table.column_names[:20])
 
 
 def _first_line(error: Exception) -> str:
-    """What went wrong, without the row that Arrow quotes: it may be a private record."""
-    line = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", line)
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

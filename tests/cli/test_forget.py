@@ -23,7 +23,7 @@ def test_ids_may_be_arguments(workspace):
 
 
 def test_ids_may_stand_in_a_file_one_a_line_and_beside_arguments(workspace, tmp_path):
-    (tmp_path / "ids.txt").write_text("00003\r\n\n 00004 \n")
+    (tmp_path / "ids.txt").write_text("00003\r\n\n00004\n")
     document = printed("forget", workspace, "00005", "--ids", tmp_path / "ids.txt")
     assert document["records"]["forgotten"] == 3
 
@@ -196,3 +196,31 @@ def test_while_another_process_works_there_is_one_line_and_readers_go_on(workspa
     output = workspace.parent / "out.csv"
     assert printed("predict", workspace, workspace.parent / "public.csv", "--output", output)
     other.close()
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(workspace):
+    before = everything_in(workspace)
+    document = printed("forget", workspace, "00003", "--dry-run")
+    assert document["dry_run"]
+    assert document["outcomes"] == [{"id": "00003", "outcome": "forgotten"}]
+    outcome = expunge("forget", workspace, "00003", "--dry-run")
+    assert outcome.out.startswith("dry run: nothing is recorded")
+    assert "strategy residual: typically" in outcome.out
+    assert "records afterwards: 149 private, 1 forgotten" in outcome.out
+    assert everything_in(workspace) == before
+
+
+def test_a_dry_run_of_what_would_be_refused_ends_1(workspace):
+    outcome = expunge("forget", workspace, "nobody", "--dry-run", "--json")
+    assert outcome.status == 1
+    assert outcome.document["outcomes"] == [{"id": "nobody", "outcome": "unknown"}]
+    assert outcome.err == "expunge: would be refused: ids: 'nobody' is unknown\n"
+    assert "none given" in refused("forget", workspace, "--dry-run")
+
+
+def test_spaces_around_ids_are_reported_and_do_not_count(workspace, tmp_path):
+    (tmp_path / "ids.txt").write_text(" 00003\n00004 \n00005\n")
+    outcome = expunge("forget", workspace, "--ids", tmp_path / "ids.txt", "--json")
+    assert outcome.status == 0
+    assert outcome.err == "expunge: 2 ids have spaces around, which do not count\n"
+    assert [one["id"] for one in outcome.document["outcomes"]] == ["00003", "00004", "00005"]

@@ -176,3 +176,8 @@ def test_the_console_script_prints_and_leaves_with_the_same_status(arguments, st
 def test_the_version_is_printed():
     outcome = expunge("--version")
     assert (outcome.status, outcome.out.strip()) == (0, metadata.version("expunge"))
+
+
+def test_exit_statuses_are_in_the_help_of_every_command():
+    for command in ([], ["fit"], ["forget"], ["verify"], ["export"]):
+        assert "Exit status: 0 done; 1 " in " ".join(expunge(*command, "--help").out.split())

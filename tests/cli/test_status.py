@@ -73,3 +73,21 @@ def test_what_is_no_workspace_is_refused_in_one_line(tmp_path, kind):
 
 def test_a_workspace_must_be_named():
     assert "workspace" in expunge("status").complaint.lower()
+
+
+def test_a_missing_file_ends_1_and_is_named(workspace):
+    (model,) = (workspace / "models").iterdir()
+    model.unlink()
+    outcome = expunge("status", workspace, "--json")
+    assert outcome.status == 1
+    assert outcome.document["missing"] == [str(model)]
+    assert f"MISSING: {model}; restore it from a backup" in expunge("status", workspace).out
+
+
+def test_people_read_what_was_understood(workspace):
+    outcome = expunge("status", workspace)
+    for words in ("columns", "colour", "3 categories", "public records", "delta 1e-05: 1e-5 or"):
+        assert words in outcome.out
+    assert "rows scaled down: " in outcome.out
+    assert "public records alone, on public rows not seen: accuracy" in outcome.out
+    assert "this model, on the public rows that it was trained on: accuracy" in outcome.out

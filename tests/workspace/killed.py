@@ -23,6 +23,7 @@ import sqlalchemy.dialects.sqlite  # noqa: F401
 import expunge.workspace.fit  # loaded once, for every fork
 import expunge.workspace.forget
 import expunge.workspace.predict
+import expunge.workspace.refresh
 import expunge.workspace.verify  # noqa: F401
 from expunge.cli.main import run
 from tests.repeatable import start_from

@@ -115,7 +115,10 @@ def test_rows_that_cannot_be_encoded_are_refused_by_column(tmp_path, columns, co
 def test_rules_may_be_declared(tmp_path):
     path = tmp_path / "encoding.json"
     path.write_text('{"columns": {"x": {"scale": 2}, "y": {"center": 1, "scale": 3}, "z": {"values": ["b", "a"]}}}')  # fmt: skip  # noqa: E501
-    assert declared(path) == {"x": Number(0, 2), "y": Number(1, 3), "z": Category(("b", "a"))}
+    rules = {"x": Number(0, 2), "y": Number(1, 3), "z": Category(("b", "a"))}
+    assert declared(path) == (rules, {})
+    path.write_text('{"columns": {"x": {"scale": 2}, "since": {"date": "parts"}}}')
+    assert declared(path) == ({"x": Number(0, 2)}, {"since": "parts"})
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,7 @@ def test_the_document_names_model_rows_and_output(workspace, tmp_path):
         "rows": 40,
         "model": {"sha256": status(workspace)["model"]["sha256"]},
         "output": str(tmp_path / "out.csv"),
+        "unseen_categories": {"colour": 1},
     }
 
 

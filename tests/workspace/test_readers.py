@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from expunge.ledger import Ledger
+from expunge.workspace.evaluate import evaluate
 from expunge.workspace.folder import Folder
 from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
@@ -25,6 +26,7 @@ READERS = {
     "predict": lambda workspace: predict(
         workspace, workspace.parent / "public.csv", workspace.parent / "guesses.csv"
     ),
+    "evaluate": lambda workspace: evaluate(workspace, workspace.parent / "public.csv"),
     "report": lambda workspace: report(workspace, workspace.parent / "report.html"),
 }
 STATES = {  # and what a reader says of the request

@@ -21,6 +21,7 @@ def test_before_a_deletion_nothing_is_certified(tmp_path):
     assert set(document) == {
         *("workspace", "records", "requests", "model", "certificate", "options"),
         *("unerased", "lease", "settled"),
+        *("journal", "missing", "understood", "on_public_records"),
     }
     assert document["settled"] == {
         "strategy": "residual",
@@ -133,3 +134,15 @@ def test_workspaces_that_did_not_keep_what_was_settled_have_none(tmp_path):
 def loaded_model(workspace):
     (secret,) = (path for path in (workspace / "secret").iterdir())
     return load(secret)
+
+
+@pytest.mark.parametrize("kind", ["models/*", "records/*", "secret/*/secret/*"])
+def test_a_file_that_is_missing_is_named(tmp_path, kind):
+    workspace = usual(tmp_path)
+    assert status(workspace)["missing"] == []
+    for path in sorted(workspace.glob(kind)):
+        content = path.read_bytes()
+        path.unlink()
+        assert status(workspace)["missing"] == [str(path)]
+        path.write_bytes(content)
+    assert status(workspace)["missing"] == []

@@ -1,0 +1,112 @@
+"""`refresh`: one pass over the records that are there, and the secret state made before is erased.
+
+    begun       new files are written under new names; nothing that they hold counts yet
+    committed   one transaction made the new state current and wrote the journal; refused to a lease
+                that was taken over, and to a model that began with another than the current one
+    honoured    the state before is erased, and the ledger's log of earlier entries with it
+
+Model and certificate stay as they are. Whoever is killed leaves the old state or the new one; the
+next `refresh` or `forget` erases what is left over. What a requester could see depends on no
+private record: nothing is said of distances, or of what the solver did.
+"""
+
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from expunge.core.whole_file import sync
+from expunge.errors import InvalidInput, NoCertificate, Refused
+from expunge.ledger import Lease, Model, Overtaken
+from expunge.store import Locked
+from expunge.workspace.folder import Folder, current_model
+from expunge.workspace.forget import PAUSE, Pending
+from expunge.workspace.status import status
+
+__all__ = ["refresh"]
+
+LOG = logging.getLogger(__name__)
+Progress = Callable[[str], None]
+
+
+def refresh(workspace: Path, *, progress: Progress = lambda _: None) -> dict[str, Any]:
+    """Make the secret state anew and erase the one before; returns the status.
+
+    It waits for whoever works on requests, and keeps others waiting meanwhile.
+
+    Raises:
+        InvalidInput: the strategy keeps no anchor.
+        Refused: the stored records changed, or the ledger cannot be written; nothing was changed.
+        Pending: the new state is in use, but a file of the one before could not be erased.
+    """
+    folder = Folder.opened(workspace)
+    left = _at_work(folder, progress)
+    folder.ledger.close()
+    document = status(workspace)
+    if left:
+        first, *others = left
+        more = f" and {len(others)} more" if others else ""
+        raise Pending(
+            f"the new state is in use, but the one before is not erased: {first}{more}; repair "
+            f"it, then run expunge refresh {folder.path}",
+            document,
+        )
+    return document
+
+
+def _at_work(folder: Folder, progress: Progress) -> tuple[str, ...]:
+    """Wait for the lease, then work; returns what could not be erased."""
+    while True:
+        try:
+            with folder.leased() as lease:
+                folder.finish(lease)
+                _renew(folder, lease, progress)
+                left = folder.finish(lease)
+                LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
+                return left
+        except (Locked, Overtaken):
+            progress("waiting for the process that works on the requests")
+            time.sleep(PAUSE)
+
+
+def _renew(folder: Folder, lease: Lease, progress: Progress) -> None:
+    """Write the new state outside any transaction, then commit.
+
+    Raises:
+        Overtaken: the lease is another's by now, or the model is no longer the one begun with.
+    """
+    from expunge.workspace.current_model import loaded
+    from expunge.workspace.sealed_files import index_of_files
+
+    before = folder.look(lambda _, model: model)
+    progress("loading")
+    model = loaded(folder, before)
+    progress("a pass over the records")
+    try:
+        model.refresh()
+    except NoCertificate as error:
+        raise Refused(str(error)) from error
+    _check_unchanged(folder, before, model)
+    progress("writing")
+    token = secrets.token_hex(4)
+    model.save(folder.secret_folder(token))
+    sync(folder.path / "secret")
+    files = index_of_files(folder, secret=token, records=before.records)
+    with folder.ledger.writing() as entries:
+        entries.check_lease(lease)
+        if current_model(entries) != before:
+            raise Overtaken(f"model {before.number} is no longer current")
+        entries.refresh_model(before, secret=token, files=files)
+
+
+def _check_unchanged(folder: Folder, before: Model, model: Any) -> None:
+    """Check that the model that was handed out is still the same.
+
+    Raises:
+        InvalidInput: it is not, which would be a bug.
+    """
+    if hashlib.sha256(model.model_bytes()).hexdigest() != before.sha256:
+        raise InvalidInput(str(folder.path), "a refresh would change the model; nothing is done")

@@ -1,0 +1,277 @@
+"""A refresh: the model stays, the secret state is another, and the one before is in no file."""
+
+import json
+from collections import Counter
+
+import pytest
+from safetensors.torch import load_file
+
+from expunge.errors import InvalidInput
+from expunge.ledger import Ledger
+from expunge.store.lock import hold_lock
+from expunge.workspace import refresh as module
+from expunge.workspace.audit import audit
+from expunge.workspace.folder import Folder
+from expunge.workspace.forget import Pending, forget
+from expunge.workspace.refresh import refresh
+from expunge.workspace.status import status
+from expunge.workspace.verify import verify
+from tests.workspace.killed import killed
+from tests.workspace.tables_made import (
+    change_ledger,
+    everything_in,
+    files_of,
+    fitted,
+    ledger_rows,
+    people,
+    usual,
+)
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return usual(tmp_path)
+
+
+def anchor(workspace):
+    (state,) = (workspace / "secret").glob("*/secret/state-*.safetensors")
+    return load_file(state)
+
+
+@pytest.mark.parametrize("forgotten", [[], ["00003", "00004"]])
+def test_model_certificate_and_records_stay_and_the_journal_says_what_was_done(
+    workspace, forgotten
+):
+    if forgotten:
+        forget(workspace, forgotten)
+    before, files = status(workspace), files_of(workspace)
+    after = refresh(workspace)
+    (entry,) = after.pop("journal")
+    assert before.pop("journal") == []
+    assert after == before
+    assert (entry["what"], entry["model"], entry["state"]) == (
+        "refresh",
+        before["model"]["number"],
+        "honoured",
+    )
+    assert verify(workspace)["valid"]
+    kept = {name: content for name, content in files.items() if "secret/" not in name}
+    assert {n: c for n, c in files_of(workspace).items() if "secret/" not in n} == kept
+
+
+@pytest.fixture
+def large(tmp_path):
+    """One large enough for a request to go without a pass, on the anchor of before."""
+    tables = people(3000, seed=2, prefix="0"), people(500, seed=1, prefix="9")
+    workspace = fitted(tmp_path, *tables)
+    forget(workspace, ["00003"])
+    return workspace
+
+
+def test_the_anchor_that_a_forgotten_record_helped_to_make_is_in_no_file(large):
+    """A float64 of the old point: searched for byte by byte."""
+    workspace = large
+    old = anchor(workspace)["secret.theta"].numpy().tobytes()[:16]
+    assert any(old in content for content in files_of(workspace).values())
+    names = {name for name in files_of(workspace) if "secret/" in name}
+    refresh(workspace)
+    assert not any(old in content for content in files_of(workspace).values())
+    assert not names & set(files_of(workspace))
+    assert not (workspace / "ledger.sqlite-wal").exists()
+
+
+def test_the_new_anchor_counts_no_request(large):
+    rows, _, _, served, *_ = anchor(large)["secret.anchor"].tolist()
+    assert served == 1
+    refresh(large)
+    found = anchor(large)["secret.anchor"].tolist()
+    assert found[0] == rows
+    assert found[3] == 0
+
+
+def test_requests_go_on_from_the_new_state(workspace):
+    refresh(workspace)
+    document = forget(workspace, ["00003"])
+    assert document["honoured"] == ["request 1"]
+    assert document["certificate"]["epsilon"] <= 1
+    assert verify(workspace)["valid"]
+    assert [entry["state"] for entry in refresh(workspace)["journal"]] == ["honoured"] * 2
+
+
+@pytest.mark.parametrize("strategy", ["retrain", "langevin"])
+def test_a_strategy_without_an_anchor_is_told_so_and_nothing_changes(tmp_path, strategy):
+    workspace = fitted(tmp_path, strategy=strategy)
+    before = files_of(workspace)
+    with pytest.raises(InvalidInput, match=f"strategy '{strategy}' keeps no anchor to replace"):
+        refresh(workspace)
+    assert files_of(workspace) == before
+    assert ledger_rows(workspace)["journal"] == []
+
+
+def test_nothing_is_said_of_distances_or_of_the_solver(workspace):
+    told = []
+    document = refresh(workspace, progress=told.append)
+    assert told == ["loading", "a pass over the records", "writing"]
+    assert set(document["journal"][0]) == {"number", "what", "model", "done", "state"}
+    assert document.keys() == status(workspace).keys()
+
+
+def test_a_pending_request_stays_pending(workspace):
+    with Ledger(workspace / "ledger.sqlite").writing() as entries:
+        entries.add_request(["00003"])
+    assert [one["state"] for one in refresh(workspace)["requests"]] == ["pending"]
+    assert forget(workspace)["honoured"] == ["request 1"]
+
+
+def test_what_cannot_be_erased_keeps_the_refresh_committed_until_somebody_can(workspace, tmp_path):
+    (old,) = (workspace / "secret").iterdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("kept")
+    (old / "link").symlink_to(elsewhere)
+    with pytest.raises(Pending, match="the one before is not erased") as stuck:
+        refresh(workspace)
+    assert stuck.value.document["journal"][0]["state"] == "committed"
+    assert stuck.value.document["unerased"] == [str(old)]
+    assert elsewhere.exists()
+    (old / "link").unlink()
+    assert forget(workspace, ["00003"])["journal"][0]["state"] == "honoured"
+    assert not old.exists()
+
+
+def test_a_model_that_would_change_is_refused_and_nothing_is_done(workspace, monkeypatch):
+    before = everything_in(workspace)
+    told = module.hashlib
+    monkeypatch.setattr(module, "hashlib", _Other(told))
+    with pytest.raises(InvalidInput, match="would change the model"):
+        refresh(workspace)
+    assert files_of(workspace) == before[0]
+    assert ledger_rows(workspace)["models"] == before[1]["models"]
+
+
+class _Other:
+    def __init__(self, real):
+        self.real = real
+
+    def sha256(self, content):
+        return self.real.sha256(content + b"!")
+
+
+def test_whoever_is_overtaken_begins_again(workspace, monkeypatch):
+    """Another request is honoured between the pass and the commit."""
+    leased, tried = Folder.leased, []
+
+    def fails_once(folder):
+        tried.append(1)
+        if len(tried) == 1:
+            raise module.Overtaken("lease 1 was taken over")
+        return leased(folder)
+
+    monkeypatch.setattr(Folder, "leased", fails_once)
+    monkeypatch.setattr(module, "PAUSE", 0.0)
+    told = []
+    assert refresh(workspace, progress=told.append)["journal"]
+    assert told[0] == "waiting for the process that works on the requests"
+
+
+def test_it_waits_for_whoever_works(workspace, monkeypatch):
+    held = hold_lock(workspace)
+    held.__enter__()
+    monkeypatch.setattr(module.time, "sleep", lambda _: held.__exit__(None, None, None))
+    told = []
+    assert refresh(workspace, progress=told.append)["journal"]
+    assert told[0].startswith("waiting")
+
+
+def test_a_reader_that_began_before_looks_again(workspace):
+    """The files that it was about to read are erased under its hands."""
+    folder, passes = Folder.opened(workspace), []
+
+    def read(model):
+        passes.append(model.secret)
+        if len(passes) == 1:
+            refresh(workspace)
+        return [path.read_bytes() for path in folder.secret_folder(model.secret).glob("*.st*")]
+
+    folder.steady(lambda _, model: model, read)
+    assert len(set(passes)) == 2
+
+
+def test_a_ledger_without_a_journal_gets_one(workspace):
+    """As an earlier version wrote it."""
+    change_ledger(workspace, "DELETE FROM seals WHERE name = 'journal'", sealed=False)
+    _drop_journal(workspace)
+    assert status(workspace)["journal"] == []
+    assert verify(workspace)["valid"]
+    forget(workspace, ["00003"])
+    assert len(refresh(workspace)["journal"]) == 1
+    assert verify(workspace)["valid"]
+
+
+def _drop_journal(workspace):
+    import sqlite3
+
+    from sqlalchemy import URL, create_engine
+
+    from expunge.ledger.sealing import renew_seal
+
+    connection = sqlite3.connect(workspace / "ledger.sqlite")
+    connection.execute("DROP TABLE journal")
+    connection.commit()
+    connection.close()
+    engine = create_engine(URL.create("sqlite", database=str(workspace / "ledger.sqlite")))
+    with engine.begin() as changed:
+        renew_seal(changed)
+    engine.dispose()
+
+
+@pytest.mark.parametrize("moments", ["crucial", pytest.param("all", marks=pytest.mark.slow)])
+def test_whoever_is_killed_leaves_the_old_state_or_the_new_one(tmp_path, moments):
+    workspace, scratch = usual(tmp_path), tmp_path / "scratch"
+    forget(workspace, ["00003"])
+    scratch.mkdir()
+    look = [["status", "@", "--json"], ["verify", "@", "--json"]]
+    guess = ["predict", "@", str(tmp_path / "public.csv"), "--output", "@.csv", "--json"]
+    outcomes = killed(
+        {
+            "command": ["refresh", "@", "--json"],
+            "then": [*look, guess, ["forget", "@", "00004", "--json"], *look],
+            "start": str(workspace),
+            "scratch": str(scratch),
+            "moments": moments,
+        }
+    )
+    assert [one["killed"] for one in outcomes] == [True] * (len(outcomes) - 1) + [False]
+    states = [_state(one, status(workspace)["model"]) for one in outcomes]
+    order = ["none", "committed", "honoured"]
+    assert states == sorted(states, key=order.index)
+    assert set(states) == set(order)
+
+
+def _state(outcome, model):
+    """What the kill left, after a look at everything that must hold in any state."""
+    assert [one["status"] for one in outcome["then"]] == [0] * 6, outcome
+    shown, checked, _, asked, again, checked_again = (
+        json.loads(one["out"]) for one in outcome["then"]
+    )
+    assert shown["model"] == model
+    assert checked["valid"]
+    assert checked_again["valid"]
+    assert asked["honoured"] == ["request 2"]
+    kinds = Counter(name.split("/")[0] for name in outcome["after"] if "." in name and "/" in name)
+    assert {kind: kinds[kind] for kind in ("models", "records", "certificates")} == {
+        "models": 1,
+        "records": 2,
+        "certificates": 2,
+    }
+    assert len({name.split("/")[1] for name in outcome["after"] if "secret/" in name[:7]}) == 1
+    journal = shown["journal"]
+    assert [entry["state"] for entry in again["journal"]] == ["honoured"] * len(journal)
+    assert bool(shown["unerased"]) <= ([e["state"] for e in journal] == ["committed"])
+    return journal[0]["state"] if journal else "none"
+
+
+def test_an_audit_of_the_same_model_is_made_again(workspace):
+    """Its file names the secret state that it was made with."""
+    audit(workspace, models=200, seed=1)
+    refresh(workspace)
+    assert verify(workspace)["valid"]
