@@ -148,10 +148,9 @@ def test_noise_that_is_given_is_called_by_its_name():
 
 
 def test_a_noisy_model_worse_than_the_public_one_is_told_from_a_drowned_one():
-    digits = load_digits()
-    X, y = digits.data / 16, digits.target
+    X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
-    X, y = X[order], y[order]
+    X, y = X[order] / 16, y[order]
     found = {}
     for sigma in (1e-4, 0.05, 20.0):
         strategy = Langevin(learn_steps=100, sigma=sigma)
