@@ -6,12 +6,13 @@ of a private record. They look at a bounded number of public rows, always the sa
 
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from expunge.core.rows import largest_unscaled, public_row_norm
-from expunge.errors import InvalidInput, SettingsWarning
+from expunge.core.rows import largest_unscaled
+from expunge.errors import InvalidInput, NotConverged, SettingsWarning
 from expunge.unlearning.linear.capacity_curve import CAPACITIES, draw_curve
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_job import LinearJob
@@ -33,7 +34,10 @@ def warn_of_poor_settings(job: LinearJob, strategy: Any, public: np.ndarray) -> 
     """
     if len(public) < FEWEST or job.loss.mark == "assumed":
         return
-    for problem in (*_scaled_rows(job, public), *_poor_models(job, strategy)):
+    problems = list(_scaled_rows(job, public))
+    with suppress(NotConverged):  # a fit does not end because its warnings cannot be worked out
+        problems.extend(_poor_models(job, strategy))
+    for problem in problems:
         warnings.warn(problem, SettingsWarning, stacklevel=LEVEL)
 
 
@@ -43,14 +47,15 @@ def _scaled_rows(job: LinearJob, public: np.ndarray) -> Iterator[str]:
     Rows of one norm, such as embeddings, lose nothing by being scaled alike.
     """
     rows, bound = public[take_evenly(len(public), ROWS)], job.loss.row_norm
-    norms = np.linalg.norm(rows.astype(np.float64), axis=1)
+    largest = np.abs(rows).astype(np.float64).max(axis=1).clip(1e-300)
+    norms = largest * np.linalg.norm(rows / largest[:, None], axis=1)  # squares do not overflow
     factors = np.maximum(norms / largest_unscaled(bound), 1.0)
     share, (low, high) = float(np.mean(factors > 1)), np.percentile(factors, [10, 90])
     if share > 0.5 and high > UNLIKE * low:
         yield (
             f"row_norm: {share:.0%} of the public rows are scaled down to row_norm={bound:g}, by "
             f"{low:.3g} to {high:.3g}, so that their direction alone counts: scale features by "
-            f"what public records show, or take row_norm='public', here {public_row_norm(rows):.3g}"
+            "what public records show, or take row_norm='public'"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from expunge.errors import SettingsWarning
+from expunge.errors import NotConverged, SettingsWarning
 from expunge.losses import Declared
 from expunge.unlearning import CertifiedClassifier, CertifiedRegressor, Langevin
 from expunge.unlearning.linear.rehearsal import FEWEST
@@ -148,10 +148,9 @@ def test_noise_that_is_given_is_called_by_its_name():
 
 
 def test_a_noisy_model_worse_than_the_public_one_is_told_from_a_drowned_one():
-    digits = load_digits()
-    X, y = digits.data / 16, digits.target
+    X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
-    X, y = X[order], y[order]
+    X, y = X[order] / 16, y[order]
     found = {}
     for sigma in (1e-4, 0.05, 20.0):
         strategy = Langevin(learn_steps=100, sigma=sigma)
@@ -201,6 +200,22 @@ def test_a_users_own_loss_is_not_rehearsed():
     X, y = measured(1000)
     loss = Declared(lambda scores, t: (scores[:, 0] - t) ** 2 / 2, slope=1e4, bend=1.0)
     told(CertifiedRegressor(loss=loss, strategy=Langevin(learn_steps=5, sigma=1.0)), X, y)
+
+
+def test_rows_whose_squares_overflow_are_warned_about_and_learned_from():
+    X, y = separable()
+    lines = told(CertifiedClassifier(), 1e180 * X, y)
+    assert "100% of the public rows" in lines[0]
+
+
+def test_what_cannot_be_rehearsed_warns_of_nothing(monkeypatch):
+    from expunge.unlearning.linear import rehearsal
+
+    def fails(*_):
+        raise NotConverged("no solver got there")
+
+    monkeypatch.setattr(rehearsal, "learn", fails)
+    assert told(CertifiedClassifier(), *separable()) == []
 
 
 def test_a_warning_points_at_the_line_that_called_fit():
