@@ -3,6 +3,7 @@
 Paper: [fig:mia_results]. One half is guessing; below it the attack is wrong more often than right.
 """
 
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from expunge.report.picture import encode, plain
 
 __all__ = ["draw"]
 
+WIDE = 50  # characters of a line above a panel
 COLOUR = {False: "#b2182b", True: "#2166ac"}
 
 
@@ -50,6 +52,7 @@ def _panel(axes: Axes, panel: dict[str, Any]) -> None:
     axes.vlines(steps, low, high, color=colour, lw=2.5)
     axes.plot(steps, middle, "o", color="white", mec=colour, ms=4)
     axes.axhline(0.5, color="0.5", ls=":", lw=1)
-    axes.set_title(plain(f"{panel['title']}: {panel['verdict']}", longest=120), fontsize=9)
+    title = plain(f"{panel['title']}: {panel['verdict']}", longest=120)
+    axes.set_title(fill(title, WIDE), fontsize=9)
     axes.set_ylim(0, 1)
     axes.spines[["top", "right"]].set_visible(False)

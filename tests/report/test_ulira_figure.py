@@ -22,6 +22,11 @@ def test_a_panel_says_what_it_shows():
     assert text.count("<!-- 1 record: cannot conclude -->") == 1
 
 
+def test_a_long_title_takes_two_lines_and_leaves_the_next_panel_free():
+    text = draw([[panel(4, title="a title of " + "many " * 7, verdict="cannot conclude")]]).decode()
+    assert "<!-- cannot conclude -->" in text
+
+
 def test_it_can_be_a_png():
     assert draw([[panel(4)]], "png").startswith(b"\x89PNG")
 
