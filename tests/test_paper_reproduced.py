@@ -136,6 +136,19 @@ def test_the_run_as_published_is_told_as_it_was():
     assert f"all that {found['seconds']:.0f} s" in PAGE
 
 
+def test_the_larger_lstms_are_told_as_they_were():
+    found, alone = (claims.need(name, "large") for name in ("ulira_reviews", "flipped_labels"))
+    control = alone["without_noise"]["accuracy"]
+    low, high = 100 * min(control), 100 * max(control)
+    told = (
+        f"right on {100 * fmean(control):.1f} % of private test reviews ({low:.1f} to {high:.1f})"
+    )
+    assert told in PAGE.replace("\n", " ")
+    first = found["cells"][0]["steps"][0]
+    assert (first["unlearn_epochs"], found["cells"][0]["public"]) == (1, "without")
+    assert f"lies {first['gap']:.2f} standard deviations higher" in PAGE.replace("\n", " ")
+
+
 def test_the_page_names_what_was_cut_of_the_lstms():
     section = PAGE.split("## Reviews")[1].split("## The discriminator")[0]
     for cut in ("vocabulary", "width", "words read", "batch", "step size", "public reviews"):
