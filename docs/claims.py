@@ -267,7 +267,7 @@ def _divergence() -> Iterator[Claim]:
     trained = [r["discriminator"]["trained"] / r["coupled"]["value"] for r in checks]
     yield Claim(
         "Figure 3a and 3b",
-        "the discriminator reads D_2 of linear heads (sketch/cartoon, K = 1)",
+        "the discriminator reads D_2 of linear heads (sketch/cartoon, rows of norm 10, K = 1)",
         "assumed",
         f"{min(shares):.2g} to {max(shares):.2g} of D_2 held out, {min(trained):.2g} to "
         f"{max(trained):.2g} on its training samples, {len(checks)} points",

@@ -30,7 +30,7 @@ from experiments.head_problems import (
     problem,
     rows_of,
 )
-from experiments.parts import Parts
+from experiments.parts import Parts, machine
 from experiments.sandwich.settings import Case, Settings
 from expunge.accounting.bounds import GDP
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound, models_needed
@@ -59,7 +59,7 @@ def run(settings: Settings) -> dict[str, Any]:
     parts.done()
     result = {
         "settings": asdict(settings),
-        "device": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        "device": parts.device or machine(),
         "seconds": parts.seconds,
         "rows": rows,
     }
