@@ -183,7 +183,7 @@ def _tight(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
         f"{_name(rows)}: how close the certificate is",
         f"D_2 is {min(shares):.2g} to {max(shares):.2g} of the certified one; the attack proves "
         f"{min(shown):.2g} to {max(shown):.2g} of D_2",
-        f"{1 / max(shares):.2g} to {1 / min(shares):.2g} times the truth: these data are not the "
+        f"{1 / max(shares):,.0f} to {1 / min(shares):,.0f} times the truth: these data are not the "
         "worst of their class",
     )
 
