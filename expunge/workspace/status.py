@@ -8,7 +8,7 @@ from typing import Any
 from expunge.accounting.certificate import parse_certificate
 from expunge.ledger import Entries, Model
 from expunge.workspace.folder import Folder
-from expunge.workspace.options import Options
+from expunge.workspace.options import Options, Settled
 
 __all__ = ["status"]
 
@@ -40,7 +40,17 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         "model": {"sha256": model.sha256, "number": model.number, "created": model.created},
         "certificate": None if document is None else _summary(document),
         "options": json.loads(json.dumps(asdict(Options.of(entries.setting("options"))))),
+        "settled": _settled(entries),
     }
+
+
+def _settled(entries: Entries) -> dict[str, Any] | None:
+    """What `fit` settled; None in workspaces of a version that did not keep it."""
+    try:
+        document = entries.setting("settled")
+    except KeyError:
+        return None
+    return asdict(Settled.of(document))
 
 
 def _summary(document: str) -> dict[str, Any]:
