@@ -69,16 +69,19 @@ def runs_table() -> str:
     lines = ["| experiment | scale run | machine | seconds | commit |", "|---|---|---|---:|---|"]
     for name in EXPERIMENTS_SHOWN:
         found = results(name)
-        if found is None:
-            lines.append(f"| `{name}` | {_awaited(name)} | | | |")
-            continue
-        seconds = found.get("seconds")
-        total = sum(seconds.values()) if isinstance(seconds, dict) else seconds
-        shown = "not recorded" if total is None else f"{total:,.0f}"
-        machine = found.get("device", "not recorded")
-        commit = found["commit"] + (f", judged {found['judged']}" if "judged" in found else "")
-        lines.append(f"| `{name}` | {found['scale']} | {machine} | {shown} | {commit} |")
+        lines.append(_run(name, found) if found else f"| `{name}` | {_awaited(name)} | | | |")
+        if larger := results(name, "large"):
+            lines.append(_run(name, larger))
     return "\n".join(lines)
+
+
+def _run(name: str, found: dict[str, Any]) -> str:
+    seconds = found.get("seconds")
+    total = sum(seconds.values()) if isinstance(seconds, dict) else seconds
+    shown = "not recorded" if total is None else f"{total:,.0f}"
+    machine = found.get("device", "not recorded")
+    commit = found["commit"] + (f", judged {found['judged']}" if "judged" in found else "")
+    return f"| `{name}` | {found['scale']} | {machine} | {shown} | {commit} |"
 
 
 def _awaited(name: str) -> str:
@@ -264,7 +267,7 @@ def _divergence() -> Iterator[Claim]:
     trained = [r["discriminator"]["trained"] / r["coupled"]["value"] for r in checks]
     yield Claim(
         "Figure 3a and 3b",
-        "the discriminator reads D_2 of linear heads (sketch/cartoon, K = 1)",
+        "the discriminator reads D_2 of linear heads (sketch/cartoon, rows of norm 10, K = 1)",
         "assumed",
         f"{min(shares):.2g} to {max(shares):.2g} of D_2 held out, {min(trained):.2g} to "
         f"{max(trained):.2g} on its training samples, {len(checks)} points",
@@ -329,7 +332,19 @@ def _utility() -> Iterator[Claim]:
 def _audit() -> Iterator[Claim]:
     yield from rows_of_verdicts(
         "ulira_reviews",
-        "Figure 4",
+        "Figure 4, larger LSTMs",
+        {
+            "smaller sigma: models learn": "82.5 %",
+            "without public data: many models are told apart confidently": "a large proportion",
+            "confidence falls with K": "violins",
+            "(ours) mean scores come closer with K": "-",
+            "with public data: lower confidence than without": "violins",
+        },
+        scale="large",
+    )
+    yield from rows_of_verdicts(
+        "ulira_reviews",
+        "Figure 4, smaller LSTMs",
         {
             "models learn (82.5 % in the paper)": "82.5 %",
             "without public data: many models are told apart confidently": "a large proportion",
@@ -373,40 +388,8 @@ def _audit() -> Iterator[Claim]:
         "-",
         "95 % for both rates together; [E38](errata.md)",
     )
-    names = {
-        "without": "no public data",
-        "with": "50,000 public",
-        "flipped": "50,000 public, 40 % of labels flipped",
-    }
-    cells = {
-        (cell["arm"], cell["public"]): cell
-        for cell in need("flipped_labels")["cells"]
-        if cell["models"]
-    }
-    for (public, name), row in zip(names.items(), TABLE_2, strict=True):
-        yield Claim(
-            "Table 2",
-            f"accuracy unlearned / retrained, {name}",
-            f"{row[0]:.2f} / {row[1]:.2f}",
-            "; ".join(
-                f"sigma {cells[arm, public]['sigma']:g}: {_accuracies(cells[arm, public])}"
-                for arm in ("learns", "paper")
-                if (arm, public) in cells
-            ),
-            "-",
-            "48 words of a review; no standard errors in the paper",
-        )
-    yield from rows_of_verdicts(
-        "flipped_labels",
-        "text to Table 2",
-        {
-            "unlearned: public data lowers accuracy": "1.17 points",
-            "retrained: public data lowers accuracy": "0.39 points",
-            "unlearned: flipped labels lower it further": "1.02 points",
-            "without: unlearned against retrained": "82.59 / 82.54",
-            "with: unlearned against retrained": "81.42 / 82.15",
-        },
-    )
+    yield from _accuracy("larger LSTMs", "large", "100 closing words, width 32, 25,000 public")
+    yield from _accuracy("smaller LSTMs", "paper", "48 first words, width 16, 33,260 public")
     drops = [TABLE_2[0][side] - row[side] for row in TABLE_2[1:] for side in (0, 1)]
     yield Claim(
         "text to Table 2",
@@ -416,6 +399,52 @@ def _audit() -> Iterator[Claim]:
         + f" ({drops[2] / drops[0]:.2f} and {drops[3] / drops[1]:.2f}) from its own table",
         "yes",
         "arithmetic only; 0.39 points over 75 models needs a standard error to mean anything",
+    )
+
+
+def _accuracy(size: str, scale: str, read: str) -> Iterator[Claim]:
+    """Table 2 at one size, and what the text says of it."""
+    names = {
+        "without": "no public data",
+        "with": "50,000 public",
+        "flipped": "50,000 public, 40 % of labels flipped",
+    }
+    found = need("flipped_labels", scale)
+    cells = {(cell["arm"], cell["public"]): cell for cell in found["cells"] if cell["models"]}
+    for (public, name), row in zip(names.items(), TABLE_2, strict=True):
+        yield Claim(
+            f"Table 2, {size}",
+            f"accuracy unlearned / retrained, {name}",
+            f"{row[0]:.2f} / {row[1]:.2f}",
+            "; ".join(
+                f"sigma {cells[arm, public]['sigma']:g}: {_accuracies(cells[arm, public])}"
+                for arm in ("learns", "paper")
+                if (arm, public) in cells
+            ),
+            "-",
+            f"{read}; no standard errors in the paper",
+        )
+    if alone := found.get("without_noise"):
+        yield Claim(
+            f"Table 2, {size}",
+            "(ours) retrained models without noise, no public data",
+            "-",
+            f"{100 * fmean(alone['accuracy']):.2f} +- "
+            f"{100 * stdev(alone['accuracy']) / alone['models'] ** 0.5:.2f}",
+            "-",
+            "what models of this size learn of the same reviews",
+        )
+    yield from rows_of_verdicts(
+        "flipped_labels",
+        f"text to Table 2, {size}",
+        {
+            "unlearned: public data lowers accuracy": "1.17 points",
+            "retrained: public data lowers accuracy": "0.39 points",
+            "unlearned: flipped labels lower it further": "1.02 points",
+            "without: unlearned against retrained": "82.59 / 82.54",
+            "with: unlearned against retrained": "81.42 / 82.15",
+        },
+        scale=scale,
     )
 
 

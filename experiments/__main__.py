@@ -28,7 +28,9 @@ def list_experiments() -> None:
 @app.command()
 def run(
     name: Annotated[str | None, typer.Argument(help="One experiment.")] = None,
-    scale: Annotated[Scale, typer.Option(help="smoke: seconds; cpu: minutes; paper: all.")] = "cpu",
+    scale: Annotated[
+        Scale, typer.Option(help="smoke: seconds; cpu: minutes; paper: all; large: reviews only.")
+    ] = "cpu",
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     pair: Annotated[
         str | None, typer.Option(help="PUBLIC/PRIVATE: a pair of your own, or one known by name.")

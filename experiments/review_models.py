@@ -11,6 +11,7 @@ from experiments.reviews_lstm.slices import Models
 __all__ = ["MODELS", "PAPER", "list_cuts"]
 
 REVIEWS = "amazon/imdb text"
+CLOSING = "amazon/imdb closing text"
 K = tuple(range(1, 16))
 PAPER = {  # what a scale is held against; words are ours
     "words read of a review": 200,
@@ -41,6 +42,15 @@ MODELS = {
         Corpus(REVIEWS, private=25_000, public=50_000, test=10_000, length=48),
         Chain(learn_epochs=50, unlearn_epochs=K, batch=400, models=75),
         Grid((Shape(1000, 8, 16), Shape(1000, 16, 16)), (0.5, 1.0), steps=2000, models=1),
+    ),
+    "large": Models(
+        Corpus(CLOSING, private=25_000, public=25_000, test=10_000, length=100),
+        Chain(learn_epochs=50, unlearn_epochs=K, batch=400, models=75),
+        Grid(
+            tuple(Shape(5000, 32, 32, *law) for law in ((0.42, 0.0), (0.42, 1.0), (0.42, 2.0))),
+            (0.5, 1.0, 2.0, 4.0), steps=3000, models=1,
+            sigmas=(0.1, 0.01, 0.003, 0.001, 0.0), probe=0.001,
+        ),
     ),
 }  # fmt: skip
 

@@ -30,29 +30,43 @@ def scale_run(result: Row) -> str:
 def search_table(result: Row) -> str:
     """The search on public data."""
     choice = result["search"]
-    shape = choice["shape"]
+    shape, laws = choice["shape"], {_law(row["shape"]) for row in choice["tried"]}
     arms = "; ".join(
         f"{arm}: sigma {choice[arm]['sigma']:g}, step size {choice[arm]['step_size']:g}, "
         f"{choice[arm]['accuracy']:.1%}"
         for arm in ("paper", "learns", "no noise")
     )
     reached = "" if choice["reached"] else "; no sigma above 0 reaches it"
+    bound, added = _law(shape)
+    start = f"Initial embeddings are uniform on +-{bound} and forget gates have {added} added"
+    if len(laws) > 1:
+        start += ", which was searched too."
+    else:
+        start += (
+            ": from torch's own law models hardly leave guessing in as many steps, without noise "
+            "too."
+        )
     lines = [
         f"Chosen on held-out public reviews, of which {choice['majority']:.1%} have one label "
         f"(to learn: {choice['needed']:.1%}{reached}): {shape['words']} words, embedding "
-        f"{shape['embedding']}, hidden {shape['hidden']}; {arms}. Initial embeddings are uniform "
-        f"on +-{shape['word_bound']:g} and forget gates have {shape['forget_bias']:g} added: from "
-        "torch's own law models hardly leave guessing in as many steps, without noise too.",
+        f"{shape['embedding']}, hidden {shape['hidden']}; {arms}. {start}",
         "",
-        "| words, embedding, hidden | sigma | step size | accuracy |",
-        "|---|---:|---:|---:|",
+        "| words, embedding, hidden | embeddings within, added to forget gates | sigma | step size "
+        "| accuracy |",
+        "|---|---|---:|---:|---:|",
     ]
     for row in choice["tried"]:
         widths = ", ".join(str(row["shape"][name]) for name in ("words", "embedding", "hidden"))
         lines.append(
-            f"| {widths} | {row['sigma']:g} | {row['step_size']:g} | {row['accuracy']:.1%} |"
+            f"| {widths} | {', '.join(_law(row['shape']))} | {row['sigma']:g} "
+            f"| {row['step_size']:g} | {row['accuracy']:.1%} |"
         )
     return "\n".join(lines)
+
+
+def _law(shape: Row) -> tuple[str, str]:
+    """Of initial weights: the bound of embeddings, and what forget gates have added."""
+    return f"{shape['word_bound']:g}", f"{shape['forget_bias']:g}"
 
 
 def judge_learning(cell: Row, right: Interval, search: Row) -> tuple[str, str, str]:

@@ -23,7 +23,7 @@ from experiments.parts import machine
 __all__ = ["ROOT", "Scale", "Yours", "commit", "draw", "execute", "judge", "names", "provenance"]
 
 ROOT = Path(__file__).parent
-Scale = Literal["smoke", "cpu", "paper"]
+Scale = Literal["smoke", "cpu", "paper", "large"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,14 @@ class Yours:
     retained: int
     output: Path
     public: tuple[float, ...] | None = None
+
+
+def settings_at(name: str, scale: Scale) -> Any:
+    """The settings of a scale; exit with the scales that the experiment has."""
+    scales = importlib.import_module(f"experiments.{name}.settings").SCALES
+    if scale not in scales:
+        raise SystemExit(f"experiments: {name} has no scale {scale}; it has {', '.join(scales)}")
+    return scales[scale]
 
 
 def settings_for(name: str, settings: Any, yours: Yours) -> Any:
@@ -63,7 +71,7 @@ def names() -> list[str]:
 def execute(name: str, scale: Scale, yours: Yours | None = None) -> None:
     """Run an experiment and write its results; a smoke run leaves nothing behind."""
     module = importlib.import_module(f"experiments.{name}.run")
-    settings = importlib.import_module(f"experiments.{name}.settings").SCALES[scale]
+    settings = settings_at(name, scale)
     if yours is not None:
         settings = settings_for(name, settings, yours)
     header, start = {"experiment": name, "scale": scale, **provenance()}, time.perf_counter()

@@ -136,6 +136,38 @@ def test_the_run_as_published_is_told_as_it_was():
     assert f"all that {found['seconds']:.0f} s" in PAGE
 
 
+def test_the_larger_lstms_are_told_as_they_were():
+    found, alone = (claims.need(name, "large") for name in ("ulira_reviews", "flipped_labels"))
+    control = alone["without_noise"]["accuracy"]
+    low, high = 100 * min(control), 100 * max(control)
+    told = (
+        f"right on {100 * fmean(control):.1f} % of private test reviews ({low:.1f} to {high:.1f})"
+    )
+    assert told in PAGE.replace("\n", " ")
+    without, public = (cell["steps"] for cell in found["cells"])
+    assert without[0]["unlearn_epochs"] == 1
+    text = PAGE.replace("\n", " ")
+    assert f"lies {without[0]['gap']:.2f} standard deviations higher" in text
+    assert f"at K = 1, with public data {public[0]['gap']:.2f}; at K = 15 neither" in text
+    assert without[-1]["gap_interval"][0] < 0 < without[-1]["gap_interval"][1]
+    assert public[-1]["gap_interval"][0] < 0 < public[-1]["gap_interval"][1]
+
+
+def test_the_sandwich_is_told_of_both_kinds_of_forget_sets():
+    rows = claims.need("sandwich")["rows"]
+    spans = {}
+    for kind in ("by class", "random"):
+        times = [
+            row["certified"]["renyi_2"] / row["predicted"]
+            for row in rows
+            if row["forget_set"] == kind
+        ]
+        spans[kind] = f"{min(times):,.0f} to {max(times):,.0f} times"
+    text = PAGE.replace("\n", " ")
+    assert f"the certificate is {spans['by class']} the truth where whole classes" in text
+    assert f"{spans['random']} where as many records are forgotten at random" in text
+
+
 def test_the_page_names_what_was_cut_of_the_lstms():
     section = PAGE.split("## Reviews")[1].split("## The discriminator")[0]
     for cut in ("vocabulary", "width", "words read", "batch", "step size", "public reviews"):

@@ -19,10 +19,11 @@ from experiments.datasets.minilm import amazon_minilm, imdb_minilm
 from experiments.datasets.own import declared_pair
 from experiments.datasets.pacs import pacs
 from experiments.datasets.records import Alignment, Pair
-from experiments.datasets.reviews import amazon, imdb
+from experiments.datasets.reviews import amazon, closing, imdb
 
 __all__ = ["PAIRS", "domainnet_pair", "load_pair"]
 
+CLOSING = 100  # words of a review's end
 QUICKDRAW, INFOGRAPH = "DomainNet Quickdraw / Clipart", "DomainNet Infograph / Real"
 AMAZON = "50,000 Amazon reviews / IMDB"
 REVIEWS: dict[str | None, Alignment] = {
@@ -87,6 +88,12 @@ def _text(folder: Path | None) -> Pair:
     return Pair("amazon/imdb text", public, imdb(folder), stands_for)
 
 
+def _closing_text(folder: Path | None) -> Pair:
+    pair = _text(folder)
+    sets = closing(pair.public, CLOSING), closing(pair.private, CLOSING)
+    return Pair("amazon/imdb closing text", *sets, pair.stands_for)
+
+
 def _digits(moved: int, _: Path | None) -> Pair:
     return shifted_digits(moved)  # type: ignore[arg-type]
 
@@ -100,6 +107,7 @@ PAIRS: dict[str, Callable[[Path | None], Pair]] = {
         for category in (None, "dvd", "video", "kitchen", "electronics", "books", "any")
     },
     "amazon/imdb text": _text,
+    "amazon/imdb closing text": _closing_text,
     "mnist/usps": lambda folder: Pair("mnist/usps", mnist16(folder), usps(folder)),
     "usps/mnist": lambda folder: Pair("usps/mnist", usps(folder), mnist16(folder)),
     **{f"digits+{moved}/digits": partial(_digits, moved) for moved in (0, 1, 2)},

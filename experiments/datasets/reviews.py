@@ -10,6 +10,7 @@ A text is data: it is read, numbered, and never printed.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -17,8 +18,17 @@ import numpy as np
 
 from experiments.datasets.files import BadData, DataMissing, find, rows
 from experiments.datasets.records import DataSet
+from expunge.core.text import tokens
 
-__all__ = ["amazon", "amazon_polarity", "amazon_shared", "imdb", "imdb_csv", "imdb_folder"]
+__all__ = [
+    "amazon",
+    "amazon_polarity",
+    "amazon_shared",
+    "closing",
+    "imdb",
+    "imdb_csv",
+    "imdb_folder",
+]
 
 CLASSES = ("negative", "positive")
 EACH = 12_500  # reviews of a label and part of aclImdb
@@ -97,6 +107,12 @@ def amazon_polarity(folder: Path | None = None, limit: int | None = PUBLIC) -> D
         text = f"{row['1']}: {row['2']}".replace("\\n", " ")
         read.append((text, int(row["0"]) - 1, False, "any"))
     return _gathered("Amazon review polarity", read)
+
+
+def closing(data: DataSet, words: int) -> DataSet:
+    """The same reviews, of each its last words and marks: reviewers conclude at the end."""
+    texts = [" ".join(tokens(text)[-words:]) for text in data.features]
+    return replace(data, features=np.array(texts, dtype=object))
 
 
 def _reviews(place: Path) -> Iterator[tuple[str, str]]:

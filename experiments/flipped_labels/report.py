@@ -33,9 +33,22 @@ def report(result: Row, folder: Path) -> str:
         "the data and also how long models learn and gather noise. A norm of "
         f"{result['settings']['models']['chain']['radius']:g} is the radius: noise fills the ball."
     )
-    text = "\n\n".join([head, accuracies(result), verdict_table(result), search_table(result)])
+    parts = [head, accuracies(result), *_alone(result), verdict_table(result)]
+    text = "\n\n".join([*parts, search_table(result)])
     (folder / f"{scale}.md").write_text(text + "\n")
     return text
+
+
+def _alone(result: Row) -> list[str]:
+    """What models without noise reach; results of smaller scales have none."""
+    alone = result.get("without_noise")
+    if alone is None:
+        return []
+    low, high = min(alone["accuracy"]), max(alone["accuracy"])
+    return [
+        f"Without noise, on private reviews alone: {_mean(alone['accuracy'])} % of test reviews "
+        f"({alone['models']} retrained models, {100 * low:.1f} to {100 * high:.1f})."
+    ]
 
 
 def accuracies(result: Row) -> str:

@@ -13,7 +13,9 @@ import numpy as np
 
 from experiments.flipped_labels.settings import PAPER, Settings
 from experiments.flipped_labels.verdicts import verdicts
+from experiments.review_control import control
 from experiments.review_models import list_cuts
+from experiments.review_sweep import chosen_by_sweep
 from experiments.reviews_lstm.corpus import reviews
 from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
 
@@ -25,7 +27,7 @@ Row = dict[str, Any]
 def run(settings: Settings) -> Row:
     models = settings.models
     sampler = Sampler(models, settings.keep, settings.slice_seconds)
-    found = sampler.chosen()
+    found = chosen_by_sweep(sampler) if settings.sweep else sampler.chosen()
     data = reviews(models.corpus, found["shape"]["words"])
     smaller = list_cuts(
         models,
@@ -40,12 +42,14 @@ def run(settings: Settings) -> Row:
         for arm in arms_of(found, settings.arms)
         for public in PAPER
     ]
+    alone = control(sampler, found, settings.forget, settings.control) if settings.control else None
     sampled = sampler.sampled(asked, settings.blocks)
     cells = [_cell(one) for one in sampled]
     share = float(data.test.targets.float().mean())
     return {
         **record(settings, sampler, found, sampled, smaller),
         "majority": max(share, 1 - share),
+        "without_noise": alone,
         "cells": cells,
         "verdicts": verdicts(cells, found, settings.level),
     }

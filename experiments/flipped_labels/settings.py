@@ -21,6 +21,8 @@ class Settings:
     Args:
         arms: Sigmas, the wanted one first: "learns" or "paper".
         blocks: Of models of each law, in each cell.
+        control: Retrained models without noise, on private reviews alone.
+        sweep: Whether the search advances all of its points at once.
     """
 
     models: Models
@@ -30,10 +32,15 @@ class Settings:
     level: float = 0.95
     keep: bool = True
     slice_seconds: float = 540.0
+    control: int = 0
+    sweep: bool = False
 
 
 SCALES = {
-    "smoke": Settings(MODELS["smoke"], 1, forget=10, arms=("learns",), keep=False),
+    "smoke": Settings(
+        MODELS["smoke"], 1, forget=10, arms=("learns",), keep=False, control=2, sweep=True
+    ),
     "cpu": Settings(MODELS["cpu"], 1, forget=20, arms=("learns",)),
     "paper": Settings(MODELS["paper"], 1, forget=100),
+    "large": Settings(MODELS["large"], 1, forget=100, arms=("learns",), control=15, sweep=True),
 }

@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.axes import mark_below
+from experiments.sandwich.run import rows_of_case
 from expunge.report.picture import COLOURS, GRID, INK, SOFT, legend_below, save, styled, tidy
 
 __all__ = ["draw", "report", "table", "verdict_table"]
@@ -20,7 +21,7 @@ def report(result: Row, folder: Path) -> str:
     settings, chain = result["settings"], result["settings"]["chain"]
     head = (
         f"Scale `{scale}` on {result['device']}, {sum(result['seconds'].values()):.0f} s. "
-        f"Forgotten class by class, zero init, features of norm {settings['variant']['norm']:g}, "
+        "Forgotten class by class or at random, zero init, features of norm 1, "
         f"full batch, T = {chain['learn_steps']}, eta = {chain['step_size']:g}, "
         f"sigma = {chain['sigma']:g}; "
         f"delta = {settings['delta']:g}, every bound at {settings['level']:.0%} by itself. "
@@ -40,17 +41,17 @@ def verdict_table(result: Row) -> str:
 def table(result: Row) -> str:
     """D_2 and epsilon from below, estimated, and certified."""
     lines = [
-        "| pair | public | forgotten | K | models | D_2 at least | estimate | predicted "
+        "| pair | forgotten | public | rows | K | models | D_2 at least | estimate | predicted "
         "| certified D_2 | epsilon at least | certified epsilon | null: mu | claim of 10 sigma |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for row in result["rows"]:
         low, high = row["estimate"]["interval"]
         false = row["false_claim"]
         told = "true here" if not false["false"] else "caught" if false["caught"] else "not caught"
         lines.append(
-            f"| {row['pair']} | {row['public']:,} | {row['forget']:,} | {row['unlearn_steps']} "
-            f"| {row['models']:,} | {row['lower']['renyi_2']:.3g} "
+            f"| {row['pair']} | {row['forget_set']} | {row['public']:,} | {row['forget']:,} "
+            f"| {row['unlearn_steps']} | {row['models']:,} | {row['lower']['renyi_2']:.3g} "
             f"| {row['estimate']['value']:.3g} [{low:.3g}, {high:.3g}] | {row['predicted']:.3g} "
             f"| {row['certified']['renyi_2']:.3g} | {row['lower']['epsilon']:.3g} "
             f"| {row['certified']['epsilon']:.3g} | {row['null']['mu']:.2g} | {told} |"
@@ -60,16 +61,15 @@ def table(result: Row) -> str:
 
 @styled
 def draw(result: Row) -> Figure:
-    pairs = [case["pair"] for case in result["settings"]["cases"]]
+    cases = result["settings"]["cases"]
     ks = result["settings"]["unlearn_steps"]
-    figure = Figure(figsize=(2.5 * len(ks) + 0.8, 2.9 * len(pairs) + 0.6), layout="constrained")
-    grid = figure.subplots(len(pairs), len(ks), squeeze=False, sharey=True)
-    for pair, line in zip(pairs, grid, strict=True):
+    figure = Figure(figsize=(2.5 * len(ks) + 0.8, 2.9 * len(cases) + 0.6), layout="constrained")
+    grid = figure.subplots(len(cases), len(ks), squeeze=False, sharey=True)
+    for case, line in zip(cases, grid, strict=True):
+        rows = rows_of_case(result, case)
         for k, axes in zip(ks, line, strict=True):
-            _squeeze(
-                axes, [r for r in result["rows"] if (r["pair"], r["unlearn_steps"]) == (pair, k)]
-            )
-            axes.set_title(f"{pair}, K = {k}")
+            _squeeze(axes, [row for row in rows if row["unlearn_steps"] == k])
+            axes.set_title(f"{case['pair']}, {case['forget_set']}, K = {k}")
         line[0].set_ylabel("$D_2(\\pi_R^{T+K} \\,\\|\\, \\pi_U^K)$")
     models = {row["models"] for row in result["rows"] if "models" in row}
     told = f" from {min(models):,} models" if models else ""

@@ -3,8 +3,10 @@
     lower bound (at its confidence)  <=  D_2  <=  certificate
 
 of D_2(pi_R^{T+K} || pi_U^K), over K and public volume, for softmax heads on full batches from a
-common zero start. The attack looks along the best linear test of the noise-free paths, which is
-known without any model. Its bound is on mu, as the certificate's is, and D_2 = mu^2.
+common zero start. Forget sets are whole classes, or as many records at random: the certificate is
+the same for both, since it cannot know how ordinary the forgotten are. The attack looks along the
+best linear test of the noise-free paths, which is known without any model. Its bound is on mu, as
+the certificate's is, and D_2 = mu^2.
 
 Controls: two samples of the retrained law, which must show nothing above the certificate; and the
 claim that ten times the noise had been added, which the same models must refute.
@@ -28,14 +30,14 @@ from experiments.head_problems import (
     problem,
     rows_of,
 )
-from experiments.parts import Parts
+from experiments.parts import Parts, machine
 from experiments.sandwich.settings import Case, Settings
 from expunge.accounting.bounds import GDP
 from expunge.audit.lower_bound import EpsilonLowerBound, epsilon_lower_bound, models_needed
 from expunge.divergence.lower_estimates import estimate_along
 from expunge.sampling import sample_ensemble
 
-__all__ = ["run", "verdicts"]
+__all__ = ["rows_of_case", "run", "verdicts"]
 
 UNFINISHED = Path(__file__).parent / "results" / "unfinished"
 FEW = 1000  # models of a run too short to be kept in parts
@@ -50,14 +52,14 @@ def run(settings: Settings) -> dict[str, Any]:
         for case in settings.cases
         for volume in settings.volumes
         for row in parts.rows(
-            f"{case.pair.replace('/', '-')} {volume:g}",
+            f"{case.pair.replace('/', '-')} {case.forget_set} {volume:g}",
             partial(squeezed, settings, case, volume, device),
         )
     ]
     parts.done()
     result = {
         "settings": asdict(settings),
-        "device": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        "device": parts.device or machine(),
         "seconds": parts.seconds,
         "rows": rows,
     }
@@ -69,7 +71,7 @@ def squeezed(
 ) -> Iterator[dict[str, Any]]:
     """One point, by K."""
     point = Point(round(volume * case.retained), case.retained, case.forget)
-    found = problem(case.pair, point, settings.variant, settings.chain, split=0, seed=settings.seed)
+    found = problem(case.pair, point, case.variant, settings.chain, split=0, seed=settings.seed)
     sampled = sample_ensemble(
         found,
         unlearn_steps=settings.unlearn_steps,
@@ -81,7 +83,7 @@ def squeezed(
     for k in settings.unlearn_steps:
         of, against = (sampled[law, k].weights.flatten(1) for law in ("retrained", "unlearned"))
         test = direction(found, k).to(of.device)
-        bound = certificate(settings.variant, point, settings.chain, classes, k)
+        bound = certificate(case.variant, point, settings.chain, classes, k)
         attack = _attack(settings, of, against, test)
         half = len(of) // 2
         null = _attack(settings, of[:half], of[half:], test)
@@ -89,6 +91,7 @@ def squeezed(
         told = closeness(found, k)["value"]
         yield {
             "pair": case.pair,
+            "forget_set": case.forget_set,
             **asdict(point),
             "unlearn_steps": k,
             "models": case.models,
@@ -137,9 +140,23 @@ def _false_claim(
 def verdicts(result: dict[str, Any]) -> list[dict[str, str]]:
     found = []
     for case in result["settings"]["cases"]:
-        rows = [row for row in result["rows"] if row["pair"] == case["pair"]]
+        rows = rows_of_case(result, case)
         found += [_sound(rows), _tight(rows), _power(rows), _falls(result, rows)]
     return [dict(zip(("claim", "found", "verdict"), one, strict=True)) for one in found]
+
+
+def rows_of_case(result: dict[str, Any], case: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of one pair and kind of forget set."""
+    return [
+        row
+        for row in result["rows"]
+        if (row["pair"], row["forget_set"]) == (case["pair"], case["forget_set"])
+    ]
+
+
+def _name(rows: list[dict[str, Any]]) -> str:
+    how = "at random" if rows[0]["forget_set"] == "random" else "by class"
+    return f"{rows[0]['pair']}, forgotten {how}"
 
 
 def _sound(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
@@ -152,7 +169,7 @@ def _sound(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
     elif loud:
         verdict = f"cannot conclude: two samples of one law differ at {loud} points"
     return (
-        f"{rows[0]['pair']}: no attack shows more than is certified",
+        f"{_name(rows)}: no attack shows more than is certified",
         f"{len(rows)} points, {rows[0]['models']:,} models of each law: the largest lower bound on "
         f"mu is {share:.2f} of the certified one; {loud} null controls above {0 if loud else 'it'}",
         verdict,
@@ -163,10 +180,10 @@ def _tight(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
     shares = [row["predicted"] / row["certified"]["renyi_2"] for row in rows]
     shown = [row["lower"]["renyi_2"] / row["predicted"] for row in rows]
     return (
-        f"{rows[0]['pair']}: how close the certificate is",
+        f"{_name(rows)}: how close the certificate is",
         f"D_2 is {min(shares):.2g} to {max(shares):.2g} of the certified one; the attack proves "
         f"{min(shown):.2g} to {max(shown):.2g} of D_2",
-        f"{1 / max(shares):.2g} to {1 / min(shares):.2g} times the truth: these data are not the "
+        f"{1 / max(shares):,.0f} to {1 / min(shares):,.0f} times the truth: these data are not the "
         "worst of their class",
     )
 
@@ -175,8 +192,10 @@ def _power(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
     false = [row["false_claim"] for row in rows if row["false_claim"]["false"]]
     caught = sum(one["caught"] for one in false)
     most = max((one["models_needed"] or 0 for one in false), default=0)
-    claim = f"{rows[0]['pair']}: a claim of ten times the noise is caught"
+    claim = f"{_name(rows)}: a claim of ten times the noise is caught"
     told = f"false at {len(false)} of {len(rows)} points, caught at {caught}"
+    if not false:
+        return claim, told, "cannot conclude: it would be true of these data at every point"
     if caught == len(false):
         return claim, told, "holds"
     return claim, told, (
@@ -193,7 +212,7 @@ def _falls(result: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[str, str
     apart = most["interval"][1] < first["interval"][0]
     volume = last[-1]["public"] / last[-1]["retained"]
     return (
-        f"{rows[0]['pair']}: all three fall with public data alone",
+        f"{_name(rows)}: all three fall with public data alone",
         f"K = {k}, none to {volume:g} times the retained rows: lower bound "
         f"{last[0]['lower']['renyi_2']:.3g} to {last[-1]['lower']['renyi_2']:.3g}, estimate "
         f"{first['value']:.3g} to {most['value']:.3g}, certified "

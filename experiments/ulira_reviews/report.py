@@ -16,14 +16,14 @@ Row = dict[str, Any]
 def report(result: Row, folder: Path) -> str:
     """Write SCALE.png and SCALE.md, and return the tables."""
     scale = result.get("scale", "run")
-    panels = _panels(result["cells"])
+    panels = _panels(result["cells"], result["settings"])
     if panels:
         (folder / f"{scale}.png").write_bytes(draw(panels, "png", unit="epochs"))
     head = (
         f"{scale_run(result)} T and K count epochs (appendix; the text says iterations), with "
-        "independent orders; one attack of each size, intervals by drawing shadow and test models "
-        "again: conditional on the data and the forget set. With public data an epoch has more "
-        "steps, in proportion to the records: each K is more unlearning, too. Apart: mean score of "
+        f"independent orders; {_attacks(result['settings'])} of each size, intervals by drawing "
+        "shadow and test models again: conditional on the data and the forget set. With public "
+        "data an epoch has more steps, in proportion to the records: each K is more unlearning, too. Apart: mean score of "
         "unlearned models minus that of retrained ones, in standard deviations, of all models. "
         f"{result['settings']['test']} test models of each law show at most epsilon = "
         f"{result['ceiling']:.2f}, whatever the attack."
@@ -68,13 +68,19 @@ def attack_table(result: Row) -> str:
     return "\n".join(lines)
 
 
-def _panels(cells: list[Row]) -> list[list[Row]]:
+def _attacks(settings: Row) -> str:
+    """A block of models is as large as an attack."""
+    blocks = settings["blocks"]
+    return "one attack" if blocks == 1 else f"{blocks} attacks"
+
+
+def _panels(cells: list[Row], settings: Row) -> list[list[Row]]:
     """Rows by sigma and forget set, without and with public data; then those without a partner in
     twos, an odd one of which is left out."""
     rows, alone = [], []
     for arm, forget in dict.fromkeys((cell["arm"], cell["forget"]) for cell in cells):
         both = [
-            _panel(cell)
+            _panel(cell, settings)
             for cell in cells
             if (cell["arm"], cell["forget"]) == (arm, forget) and "steps" in cell
         ]
@@ -85,9 +91,16 @@ def _panels(cells: list[Row]) -> list[list[Row]]:
     return rows + [alone[place : place + 2] for place in range(0, len(alone) - 1, 2)]
 
 
-def _panel(cell: Row) -> Row:
+def _panel(cell: Row, settings: Row) -> Row:
+    """Confidences are quantiles, of the tests of both laws in every attack that there was."""
+    size = settings["shadow"] + settings["test"]
+    tests = 2 * settings["test"] * max(1, cell["models"] // size)
     attacks = [
-        {"unlearn_steps": row["unlearn_epochs"], "confidences": row["confidences"]}
+        {
+            "unlearn_steps": row["unlearn_epochs"],
+            "confidences": row["confidences"],
+            "tests": tests,
+        }
         for row in cell["steps"]
     ]
     what = f"sigma {cell['sigma']:g}, {cell['forget']} forgotten, {cell['public']} public data"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from experiments.review_models import list_cuts
+from experiments.review_sweep import chosen_by_sweep
 from experiments.reviews_lstm.corpus import reviews
 from experiments.reviews_lstm.slices import Sampled, Sampler, arms_of, cell_of, record
 from experiments.ulira_reviews.attacks import Attack, Gaps, attacked, gaps
@@ -34,7 +35,7 @@ def run(settings: Settings) -> Row:
     asked = settings.models_of_each_law
     most = max(forget for _, _, forget in settings.cells)
     sampler = Sampler(models, settings.keep, settings.slice_seconds)
-    found = sampler.chosen()
+    found = chosen_by_sweep(sampler) if settings.sweep else sampler.chosen()
     data = reviews(models.corpus, found["shape"]["words"])
     public = len(data.public.targets)
     smaller = list_cuts(models, of_each_law=asked, public=public, forget=most)

@@ -33,6 +33,7 @@ class Settings:
         shadow, test: Models of each law in one attack; the paper's 50 and 25.
         slice_seconds: After which no further block is begun; the next run goes on.
         note: What a reader of its results must know.
+        sweep: Whether the search advances all of its points at once.
     """
 
     models: Models
@@ -46,6 +47,7 @@ class Settings:
     keep: bool = True
     slice_seconds: float = 540.0
     note: str = ""
+    sweep: bool = False
 
     @property
     def models_of_each_law(self) -> int:
@@ -71,4 +73,5 @@ SCALES = {
     "paper": Settings(
         MODELS["paper"], 1, (*both("learns", 100), *both("paper", 100), *both("learns", 1))
     ),
+    "large": Settings(MODELS["large"], 3, both("learns", 100), sweep=True),
 }

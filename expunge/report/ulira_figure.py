@@ -25,7 +25,7 @@ def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "ste
 
     Args:
         panels: Rows of panels, each {title, with_public, verdict, attacks}; an attack is
-            {unlearn_steps, confidences}.
+            {unlearn_steps, confidences}, with `tests` where confidences are quantiles of so many.
         unit: What K counts.
     """
     rows, columns = len(panels), max(len(row) for row in panels)
@@ -38,7 +38,8 @@ def draw(panels: list[list[dict[str, Any]]], kind: str = "svg", unit: str = "ste
         axes_row[0].set_ylabel("confidence in the right law")
     for axes in grid[-1]:
         axes.set_xlabel(f"unlearning {plain(unit)} K")
-    counts = sorted({len(a["confidences"]) for row in panels for p in row for a in p["attacks"]})
+    attacks = [attack for row in panels for panel in row for attack in panel["attacks"]]
+    counts = sorted({a.get("tests", len(a["confidences"])) for a in attacks})
     told = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     figure.suptitle(
         f"violins of {told} test models, median and quartiles; dotted: guessing", fontsize=10

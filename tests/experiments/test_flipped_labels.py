@@ -74,7 +74,7 @@ def test_the_models_are_those_of_the_attack():
     for scale, settings in SCALES.items():
         attacked = ATTACKED[scale]
         assert settings.models == attacked.models
-        assert settings.blocks == attacked.blocks
+        assert settings.blocks <= attacked.blocks
         assert any(forget == settings.forget for _, _, forget in attacked.cells)
 
 

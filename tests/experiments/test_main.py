@@ -31,6 +31,11 @@ def test_an_unknown_experiment_is_named():
     assert "no_such_thing: unknown" in done.stderr
 
 
+def test_a_scale_that_an_experiment_has_not_names_those_it_has():
+    with pytest.raises(SystemExit, match="errata has no scale large; it has smoke, cpu, paper"):
+        execute("errata", "large")
+
+
 @pytest.mark.slow
 def test_a_smoke_run_leaves_nothing_behind():
     before = {p: p.stat().st_mtime_ns for p in (ROOT / "experiments").glob("*/results/*")}

@@ -22,6 +22,10 @@ def committed(request):
     return json.loads(request.param.read_text())
 
 
+def by_class(result):
+    return [row for row in result["rows"] if row["forget_set"] == "by class"]
+
+
 def exceeds(result):
     """Rows whose lower bound is above the certificate, in mu, D_2 or epsilon."""
     return [
@@ -43,7 +47,7 @@ def test_no_committed_lower_bound_exceeds_its_certificate(committed):
 
 def test_a_certificate_for_ten_times_the_noise_is_contradicted_by_the_same_models(smoke):
     """The test above can fail: the attack has the power to refute what is false."""
-    for row in smoke["rows"]:
+    for row in by_class(smoke):
         assert row["false_claim"]["false"]
         assert row["lower"]["mu"] > row["false_claim"]["mu"]
     planted = [row | {"contradicted": True} for row in smoke["rows"]]
@@ -74,4 +78,31 @@ def test_a_smoke_run_draws_the_figure_and_writes_the_table(smoke, tmp_path):
     text = report(smoke | {"scale": "smoke"}, tmp_path)
     assert (tmp_path / "smoke.md").read_text() == text + "\n"
     assert (tmp_path / "smoke.png").exists()
-    assert "| digits+1/digits | 40 | 20 | 1 | 300 |" in text
+    assert "| digits+1/digits | by class | 40 | 20 | 1 | 300 |" in text
+    assert "| digits+1/digits | random | 40 | 20 | 1 | 300 |" in text
+
+
+def test_the_certificate_is_the_same_for_ordinary_records_and_further_from_the_truth(committed):
+    """Rows of both kinds share pair, counts and K."""
+    pairs = {
+        (row["pair"], row["public"], row["unlearn_steps"]): row
+        for row in committed["rows"]
+        if row["forget_set"] == "random"
+    }
+    assert pairs
+    for row in by_class(committed):
+        other = pairs.get((row["pair"], row["public"], row["unlearn_steps"]))
+        if other is not None:
+            assert other["certified"] == row["certified"]
+            assert other["predicted"] < row["predicted"]
+
+
+def test_a_claim_that_is_true_of_ordinary_records_is_not_counted_as_caught(smoke):
+    rows = [
+        row | {"false_claim": row["false_claim"] | {"false": False}}
+        for row in smoke["rows"]
+        if row["forget_set"] == "random"
+    ]
+    told = verdicts(smoke | {"rows": [*by_class(smoke), *rows]})
+    said = [one["verdict"] for one in told if "at random: a claim" in one["claim"]]
+    assert said == ["cannot conclude: it would be true of these data at every point"]

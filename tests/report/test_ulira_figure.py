@@ -24,6 +24,12 @@ def test_a_panel_says_what_it_shows():
     assert text.count(">cannot conclude</text>") == 1
 
 
+def test_quantiles_are_counted_as_the_test_models_they_are_of():
+    kept = [attack | {"tests": 150} for attack in panel(4)["attacks"]]
+    assert "violins of 150 test models" in draw([[panel(4, attacks=kept)]]).decode()
+    assert "violins of 100 test models" in draw([[panel(4)]]).decode()
+
+
 def test_it_can_be_a_png():
     assert draw([[panel(4)]], "png").startswith(b"\x89PNG")
 

@@ -25,6 +25,7 @@ def folder(tmp_path):
         ("kitchen/imdb", "Amazon kitchen", "IMDB", "misaligned"),
         ("amazon/imdb", "Amazon reviews", "IMDB", ""),
         ("amazon/imdb text", "Amazon reviews", "IMDB reviews", ""),
+        ("amazon/imdb closing text", "Amazon reviews", "IMDB reviews", ""),
     ],
 )
 def test_names_are_public_then_private(folder, name, public, private, alignment):

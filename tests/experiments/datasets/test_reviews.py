@@ -7,6 +7,7 @@ from experiments.datasets.reviews import (
     amazon,
     amazon_polarity,
     amazon_shared,
+    closing,
     imdb,
     imdb_csv,
     imdb_folder,
@@ -32,6 +33,14 @@ def test_folders_are_read_by_label_and_id(tmp_path):
     assert data.features[11] == "train neg 11<br />café"  # 11 after 10, not after 1
     assert data.targets[:24].tolist() == [0] * 12 + [1] * 12
     assert data.groups[11] == "tt0000011"
+
+
+def test_the_closing_words_of_a_review_are_its_last_and_are_taken_once(tmp_path):
+    data = imdb_csv(made.reviews(tmp_path, ""))
+    short = closing(data, 2)
+    assert short.features.tolist() == ["bad film", "good", ", really"]
+    assert closing(short, 2).features.tolist() == short.features.tolist()
+    assert short.targets is data.targets
 
 
 def test_a_part_of_the_archive_is_refused(tmp_path):
