@@ -55,6 +55,9 @@ def table(rows: list[Row]) -> str:
             f"| {seconds['sklearn']:.2g} s | {seconds['sklearn'] / seconds['forget']:,.0f} "
             f"| {row['sklearn_gradient_norm']:.0e} | {row['gradient_norm']:.0e} |"
         )
+    missed = [row for row in [*rows, *steadiness(rows)] if row["ratio"] > row["limit"]]
+    lines += ["", "Over their limits in this run, on a machine with other work:"] if missed else []
+    lines += [f"{row['name']}: {row['ratio']:.3g}, limit {row['limit']:g}." for row in missed]
     return "\n".join(lines) + "\n"
 
 
