@@ -97,7 +97,7 @@ def _document(
         "checked": checked,
         "commands": _commands(folder.path, certificate),
         "strategies": prices,
-        "longest": _longest(options, estimator),
+        "longest": _longest(estimator),
         "retraining": retraining_sentence(prices, taken),
         "evaluations": evaluations,
         "trade_offs": _trade_offs(estimator, forget),
@@ -157,12 +157,14 @@ def _commands(workspace: Path, certificate: dict[str, Any] | None) -> list[str]:
     return commands
 
 
-def _longest(options: Options, estimator: Any) -> float:
-    """The norm that no trained model's weights exceed."""
-    head = estimator.fitted_.head
+def _longest(estimator: Any) -> float | None:
+    """The norm that no trained model's weights exceed; None where no ridge keeps them short."""
+    head, loss = estimator.fitted_.head, estimator.fitted_.job.loss
+    if not loss.l2:
+        return None
     if head.classes is not None:
-        return longest_weights(options.l2, math.log(max(2, len(head.classes))))
-    return longest_weights(options.l2, estimator.fitted_.job.loss.target_norm**2 / 2)
+        return longest_weights(loss.l2, math.log(max(2, len(head.classes))))
+    return longest_weights(loss.l2, loss.target_norm**2 / 2)
 
 
 def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
