@@ -157,9 +157,11 @@ def _commands(workspace: Path, certificate: dict[str, Any] | None) -> list[str]:
     return commands
 
 
-def _longest(estimator: Any) -> float:
-    """The norm that no trained model's weights exceed."""
+def _longest(estimator: Any) -> float | None:
+    """The norm that no trained model's weights exceed; None where no ridge keeps them short."""
     head, loss = estimator.fitted_.head, estimator.fitted_.job.loss
+    if not loss.l2:
+        return None
     if head.classes is not None:
         at_zero = loss.largest_weight * math.log(max(2, len(head.classes)))
         return longest_weights(loss.l2, at_zero)

@@ -42,7 +42,7 @@ def test_nothing_overlaps_leaves_its_panel_or_looks_like_another(path, tmp_path,
 def test_every_picture_of_results_is_drawn_by_these_reports():
     pictures = {path.parents[1].name for path in ROOT.glob("*/results/*.png")}
     assert pictures <= {path.parents[1].name for path in RESULTS}
-    assert len(pictures) == 13
+    assert len(pictures) >= 13
 
 
 def test_pictures_of_pages_are_those_of_results_or_of_the_docs():

@@ -1,7 +1,9 @@
 """The report: one file that needs no network and says the uncomfortable things first."""
 
+import math
 import re
 import shlex
+from types import SimpleNamespace
 
 import pytest
 
@@ -178,6 +180,23 @@ def test_the_commands_that_it_names_check_the_workspace(tmp_path, monkeypatch):
         assert name == "expunge"
         assert expunge(*arguments).status == 0
     assert commands[2] == f"expunge audit {workspace.name}"
+
+
+@pytest.mark.parametrize(
+    ("classes", "loss", "longest"),
+    [
+        (("no", "yes"), SimpleNamespace(l2=0.5), (4 * math.log(2)) ** 0.5),
+        (None, SimpleNamespace(l2=4.0, target_norm=6.0), 3.0),
+        (("no", "yes"), SimpleNamespace(l2=0.0), None),
+    ],
+    ids=["classes", "numbers", "no ridge"],
+)
+def test_weights_are_no_longer_than_the_ridge_that_was_learned_with_lets_them(
+    classes, loss, longest
+):
+    """Its own ridge: what was asked for may be a word, such as `public`."""
+    fitted_ = SimpleNamespace(head=SimpleNamespace(classes=classes), job=SimpleNamespace(loss=loss))
+    assert reporting._longest(SimpleNamespace(fitted_=fitted_)) == pytest.approx(longest)
 
 
 PRICES = [{"name": "residual", "steps": 30}, {"name": "retrain", "steps": 120}]
