@@ -188,6 +188,9 @@ NONSENSE = {
     "publish_names": (),  # a switch
     "max_width": ("0", "-1", "1.5", "x"),
     "max_inflated": ("0", "-1", "1.5", "x"),
+    "separator": ("", "::", "x", '"'),
+    "decimal": ("", ";", "point"),
+    "text_encoding": ("martian", "rot13"),
     "json": (),  # a switch
 }
 
