@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,9 @@ from torch.func import functional_call, grad, vmap
 from expunge.losses import Logistic, Softmax
 from expunge.sampling import IndependentBatches, Problem, SharedBatches, Zero, sample_ensemble
 from expunge.sampling.chain import Recipe, run_block, start_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["MARK", "bounded_memory", "document", "figure", "growth", "measure", "table"]
 
@@ -416,17 +420,27 @@ def rounding_of_gradients(models: int = 4000) -> Row:
 
 def figure(documents: list[dict], path: Path) -> None:
     """Draw the roofline: rates over operations for each byte that must move."""
-    import matplotlib.pyplot as plt
+    from expunge.report.picture import save, styled
+
+    save(styled(roofline)(documents), path)
+
+
+def roofline(documents: list[dict]) -> "Figure":
+    """The measured ceiling, and what ours and other ways reach of it."""
+    from matplotlib.figure import Figure
+
+    from expunge.report.picture import COLOURS, INK, legend_below, tidy
 
     rows = {row["name"]: row for run in documents if run["cuda"] for row in run["rows"]}
     small = rows[f"CUDA, batch {BATCH:,}, one shared order"]
     full = rows[f"CUDA, full batch of {ROWS:,} over products"]
     slow = next(row for name, row in rows.items() if "over vmap" in name)
     bandwidth, peak = small["copy_bytes_per_second"] / 1e12, small["ceiling_tflops"]
-    page, axis = plt.subplots(figsize=(7, 4.2))
+    page = Figure(figsize=(7, 4.6), layout="constrained")
+    axis = page.subplots()
     x = torch.logspace(1, 3.3, 200)
     top = max(peak, full["ceiling_tflops"])
-    axis.loglog(x, torch.clamp(bandwidth * x, max=top), color="black", label="ceiling, measured")
+    axis.loglog(x, torch.clamp(bandwidth * x, max=top), color=INK, label="ceiling, measured")
     work = 4 * MODELS * PARAMETERS * BATCH / 1e12  # of a step at batch 1,024
     points = [
         (small, BATCH, slow["loop_milliseconds"], (4, -34), f"batch {BATCH:,}"),
@@ -434,20 +448,20 @@ def figure(documents: list[dict], path: Path) -> None:
     ]
     for row, rows_seen, loop, shift, name in points:
         at = intensity(rows_seen)
-        axis.plot(at, row["tflops"], "o", color="tab:blue")
-        axis.plot(at, work * rows_seen / BATCH / loop * 1e3, "x", color="tab:red")
+        axis.plot(at, row["tflops"], "o", color=COLOURS["blue"])
+        axis.plot(at, work * rows_seen / BATCH / loop * 1e3, "x", color=COLOURS["vermilion"])
         label = f"{name}\n{row['tflops']:.0f} TFLOP/s"
         at_point = at, row["tflops"]
         axis.annotate(label, at_point, shift, textcoords="offset points", fontsize=9)
     vmap_rate = work / slow["vmap_milliseconds"] * 1e3
-    axis.plot(intensity(BATCH), vmap_rate, "s", color="tab:orange", label="vmap, tf32")
-    axis.plot([], [], "o", color="tab:blue", label="ours")
-    axis.plot([], [], "x", color="tab:red", label="loop over models, fp32")
+    axis.plot(intensity(BATCH), vmap_rate, "s", color=COLOURS["orange"], label="vmap, tf32")
+    axis.plot([], [], "o", color=COLOURS["blue"], label="ours")
+    axis.plot([], [], "x", color=COLOURS["vermilion"], label="loop over models, fp32")
     axis.set(xlabel="operations for each byte of device memory", ylabel="TFLOP/s")
-    axis.set_title("30,000 heads of 24 x 384 on one H200", fontsize=10)
-    axis.legend(frameon=False, fontsize=8)
-    page.savefig(path, dpi=130, bbox_inches="tight")
-    plt.close("all")
+    axis.set_title("30,000 heads of 24 x 384 on one H200")
+    tidy(axis)
+    legend_below(page, 4)
+    return page
 
 
 def table(documents: list[dict]) -> str:

@@ -6,6 +6,8 @@ Altered         a file was read, and is not what was written; it is named
 MissingPackage  a document rests on a package that is not installed, and it is named
 NoCertificate   something that voids the certificate was noticed; the model is untouched
 NotConverged    no solver reached its tolerance
+
+SettingsWarning is a warning, and no refusal: settings that public records show to be poor.
 """
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "NoCertificate",
     "NotConverged",
     "Refused",
+    "SettingsWarning",
 ]
 
 
@@ -25,6 +28,10 @@ class InvalidInput(ValueError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """The same error in another process, which a worker's caller reads."""
+        return type(self), (self.field, self.problem)
 
 
 class Altered(InvalidInput):
@@ -45,3 +52,7 @@ class NoCertificate(RuntimeError):
 
 class NotConverged(RuntimeError):
     """No solver reached the tolerance."""
+
+
+class SettingsWarning(UserWarning):
+    """Public records show that these settings make a poor model; the message has the remedy."""

@@ -1,8 +1,17 @@
 """The ways to say no, and they are not the same."""
 
+import pickle
+
 import pytest
 
-from expunge.errors import InvalidInput, MissingPackage, NoCertificate, NotConverged, Refused
+from expunge.errors import (
+    Altered,
+    InvalidInput,
+    MissingPackage,
+    NoCertificate,
+    NotConverged,
+    Refused,
+)
 
 
 def test_invalid_input_names_its_field_on_one_line():
@@ -30,3 +39,10 @@ def test_a_missing_package_is_wrong_input_that_can_be_told_from_the_rest():
     assert (
         str(MissingPackage("bound", "needs the package other")) == "bound: needs the package other"
     )
+
+
+@pytest.mark.parametrize("kind", [InvalidInput, Altered, MissingPackage])
+def test_a_workers_error_reaches_its_caller_as_it_was(kind):
+    error = pickle.loads(pickle.dumps(kind("rows.npy", "is not what was written")))
+    assert type(error) is kind
+    assert (error.field, str(error)) == ("rows.npy", "rows.npy: is not what was written")

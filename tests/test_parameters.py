@@ -45,6 +45,7 @@ POSITIVE_OR_INFINITE = (True, "1", [1.0], None, NAN, -INF, 0, -1.0)
 NOT_NEGATIVE = (*NUMBER, -1.0)
 OPTIONAL_NOT_NEGATIVE = (*NOT_NUMBERS, -1.0)
 SHARE = (*POSITIVE, 1.5)
+OPTIONAL_SHARE = (*OPTIONAL_POSITIVE, 1.5)
 COUNT_FROM_1 = (*NUMBER, 0, -1, 1.5, 2.0)
 COUNT = (*NUMBER, -1, 1.5)
 OPTIONAL_COUNT_FROM_1 = (*NOT_NUMBERS, 0, -1, 1.5)
@@ -94,13 +95,14 @@ ESTIMATOR = {
     "delta": (*POSITIVE[:-1], 1.0),
     "strategy": (*WORD, unlearning.Langevin),
     "observer": WORD,
-    "l2": POSITIVE,
+    "l2": (*OR_PUBLIC, 1e-310),
     "row_norm": (*OR_PUBLIC, 1e16, 1e-300, 1e-16),
     "reference": WORD,
     "released": FLAG,
     "random_state": OPTIONAL_SEED,
     "device": ("nonsense", "meta", 1, None, True, "cuda:99", "cpu:x"),
     "adaptive_requests": FLAG,
+    "capacity": OPTIONAL_SHARE,
 }
 TRAINED = {"training": (*RECORD, None)}
 
@@ -113,6 +115,17 @@ TABLE = {
         {
             **ESTIMATOR,
             "classes": ("abc", 5, True, [], [NAN, 1.0], [None, 1], [1, 1], [[0], [1]], [0, "a"]),
+            "class_weight": (
+                "balanced",
+                5,
+                True,
+                [1.0, 2.0],
+                {},
+                {0: 0},
+                {0: NAN},
+                {9: 1.0},
+                {0: "a"},
+            ),
         },
     ),
     unlearning.CertifiedRegressor: (
@@ -158,6 +171,9 @@ TABLE = {
             "capacity": SHARE,
             "scheme": (*RECORD, None, unlearning.FullBatch),
             "requests": COUNT_FROM_1,
+            "step_size": OPTIONAL_POSITIVE,
+            "unlearn_steps": OPTIONAL_COUNT_FROM_1,
+            "radius": OPTIONAL_POSITIVE,
         },
     ),
     unlearning.NoiseFirst: (
@@ -262,6 +278,14 @@ TABLE = {
             "row_norm": POSITIVE,
             "target_norm": POSITIVE,
             "radius": POSITIVE_OR_INFINITE,
+        },
+    ),
+    losses.Weighted: (
+        losses.Weighted,
+        {"loss": LOSS, "weights": (1.0, 2.0)},
+        {
+            "loss": (*RECORD, None, losses.Squared(0.1)),
+            "weights": ("12", None, 1, (), (1.0,), (1.0, 0.0), (1.0, NAN), (1.0, 2.0, 3.0)),
         },
     ),
     losses.Declared: (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import ensembles
+from benchmarks import ensembles, pass_free_pages
 from experiments.errata import report as errata
 from experiments.required_noise import report as required_noise
 
@@ -67,10 +67,18 @@ def test_every_link_of_the_readme_leads_somewhere():
 
 
 def test_what_a_request_without_a_pass_costs_is_what_was_measured():
-    rows = json.loads((ROOT / "benchmarks/pass_free.json").read_text())
-    (row,) = (row for row in rows if "1,000,000 x 64" in row["name"])
-    seconds = row["seconds"]
-    request, refit = f"{1000 * seconds['forget']:.1f} ms", f"{seconds['sklearn']:.1f} s"
-    for page in (README, (ROOT / "docs/pass_free.md").read_text()):
-        assert request in page
-        assert refit in page
+    measured = json.loads(pass_free_pages.RESULTS.read_text())
+    rows = [row for row in measured if "records" in row]
+    pages = {"README.md": pass_free_pages.line, "docs/pass_free.md": pass_free_pages.table}
+    for name, written in pages.items():
+        page = (ROOT / name).read_text()
+        (shown,) = re.findall(f"{pass_free_pages.MARK}(.*?)<!-- end -->", page, re.DOTALL)
+        assert shown == written(rows)
+
+
+def test_a_request_costs_the_same_however_many_records_there_are():
+    measured = json.loads(pass_free_pages.RESULTS.read_text())
+    steady = [row for row in measured if row["name"].startswith("requests at the worst n")]
+    assert steady
+    assert all(row["ratio"] <= row["limit"] for row in steady)
+    assert all(row["requests_with_passes"] == 0 for row in measured if "records" in row)

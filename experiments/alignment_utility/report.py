@@ -6,21 +6,23 @@ from statistics import fmean, stdev
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.lines import Line2D
 
 from experiments.alignment_utility.verdicts import PAPER, mixed, relative
 from experiments.tables import verdict_table
+from expunge.report.picture import COLOURS, INK, SOFT, legend_below, save, styled, tidy
 
 __all__ = ["bounds", "draw", "losses", "report"]
 
 Row = dict[str, Any]
-COLOURS = {"aligned": "#2166ac", "misaligned": "#b2182b"}
+ALIGNMENTS = {"aligned": COLOURS["blue"], "misaligned": COLOURS["vermilion"]}
+MARKERS = ("o", "s", "^")  # of public volumes
 
 
 def report(result: Row, folder: Path) -> str:
     """Draw SCALE.png, write SCALE.md, and return it."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
     settings, chain = result["settings"], result["settings"]["chain"]
     stands = [
         f"{pair} stands for {of}"
@@ -86,41 +88,40 @@ def bounds(result: Row) -> str:
     return "\n".join(lines)
 
 
+@styled
 def draw(result: Row) -> Figure:
     variants = result["settings"]["variants"]
     pairs = [pair for pair, _ in result["settings"]["pairs"]]
-    figure = Figure(figsize=(3.9 * len(variants) + 2, 3.8), layout="constrained")
-    grid = figure.subplots(1, len(variants), squeeze=False)[0]
+    volumes = result["settings"]["volumes"]
+    figure = Figure(figsize=(3.2 * len(variants) + 0.8, 4.4), layout="constrained")
+    grid = figure.subplots(1, len(variants), squeeze=False, sharey=True)[0]
     for variant, axes in zip(variants, grid, strict=True):
-        place, ticks = 0.0, []
-        for pair in pairs:
+        for place, pair in enumerate(pairs):
             rows = [r for r in result["rows"] if (r["pair"], r["variant"]) == (pair, variant)]
-            for row, alpha in zip(rows, (0.4, 0.7, 1.0), strict=False):
+            for number, (row, marker) in enumerate(zip(rows, MARKERS, strict=False)):
                 shares = [100 * one for one in relative(row)]
-                colour = COLOURS.get(row["alignment"], "0.4")  # a pair of one's own has none
-                axes.bar(
-                    place, fmean(shares), yerr=_error(shares), color=colour,
-                    alpha=alpha, width=0.85, capsize=2, error_kw={"lw": 1},
+                axes.errorbar(
+                    place + 0.2 * (number - 1), fmean(shares), _error(shares), marker=marker,
+                    color=ALIGNMENTS.get(row["alignment"], SOFT),  # a pair of one's own has none
                 )  # fmt: skip
-                place += 1
-            ticks.append((place - 1 - (len(rows) - 1) / 2, pair.replace("/", "/\n")))
-            place += 0.8
-        axes.axhline(0, color="0.3", lw=0.8)
-        axes.set_xticks([at for at, _ in ticks], [name for _, name in ticks], fontsize=7.5)
-        axes.set_title(variant, fontsize=9)
-        axes.grid(alpha=0.25, lw=0.5, axis="y")
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.axhline(0, color=INK, lw=0.8)
+        axes.set_yscale("symlog", linthresh=0.1)
+        axes.yaxis.set_major_formatter("{x:g}")
+        names = [pair.replace("_", " ").replace("/", "/\n") for pair in pairs]
+        axes.set_xticks(range(len(pairs)), names, fontsize=8)
+        axes.set_xlim(-0.5, len(pairs) - 0.5)
+        axes.set_title(variant)
+        tidy(axes, "y")
     grid[0].set_ylabel(
-        "unlearned - retrained, % of the retrained loss\n(below 0: unlearned better)"
+        "unlearned - retrained, % of the retrained loss\n(below 0: unlearned better; linear to 0.1)"
     )
-    handles = [Patch(color=colour, label=name) for name, colour in COLOURS.items()]
-    volumes = "\n".join(
-        f"{volume:g} public rows a private" for volume in result["settings"]["volumes"]
-    )
-    figure.legend(
-        handles=handles, frameon=False, fontsize=8, loc="outside right center",
-        title=f"measured alignment;\npale to dark:\n{volumes}", title_fontsize=7.5,
-    )  # fmt: skip
+    for name, colour in ALIGNMENTS.items():
+        grid[0].errorbar([], [], color=colour, lw=6, label=name)
+    for volume, marker in zip(volumes, MARKERS, strict=False):
+        label = f"{volume:g} public rows a private"
+        grid[0].add_line(Line2D([], [], color=SOFT, ls="none", marker=marker, label=label))
+    splits = result["settings"]["splits"]
+    legend_below(figure, 5, f"means of {splits} splits; bars: standard errors over them")
     return figure
 
 

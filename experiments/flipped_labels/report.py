@@ -10,10 +10,14 @@ from experiments.flipped_labels.settings import PAPER
 from experiments.flipped_labels.verdicts import LAWS
 from experiments.review_reports import SIGMA, scale_run, search_table
 from experiments.tables import verdict_table
+from expunge.report.picture import COLOURS, SOFT, legend_below, save, styled, tidy
 
 __all__ = ["accuracies", "draw", "report"]
 
-COLOURS = {"unlearned": "#b2182b", "retrained": "#2166ac"}
+MARKS = {  # colour, and marker of the paper's figures and ours
+    "unlearned": (COLOURS["vermilion"], "D"),
+    "retrained": (COLOURS["blue"], "o"),
+}
 ROWS = {"without": "no public", "with": "public", "flipped": "public, 40 % flipped"}
 Row = dict[str, Any]
 
@@ -21,7 +25,7 @@ Row = dict[str, Any]
 def report(result: Row, folder: Path) -> str:
     """Write SCALE.png and SCALE.md, and return the tables."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
     head = (
         f"{scale_run(result)} Percent of test reviews, of which {result['majority']:.1%} have the "
         "more frequent label; means over models +- standard errors, all on one draw of the data. "
@@ -55,6 +59,7 @@ def accuracies(result: Row) -> str:
     return "\n".join(lines)
 
 
+@styled
 def draw(result: Row) -> Figure:
     arms = list(dict.fromkeys(cell["arm"] for cell in result["cells"]))
     figure = Figure(figsize=(4.4 * len(arms), 3.4), layout="constrained")
@@ -62,27 +67,28 @@ def draw(result: Row) -> Figure:
     for arm, axes in zip(arms, grid, strict=True):
         cells = [cell for cell in result["cells"] if cell["arm"] == arm]
         for place, law in enumerate(LAWS):
-            shift = 0.12 * (2 * place - 1)
+            shift, (colour, marker) = 0.12 * (2 * place - 1), MARKS[law]
             axes.plot(
                 [number + shift for number in range(len(ROWS))],
                 [values[place] for values in PAPER.values()],
-                "D", mfc="none", color=COLOURS[law], label=f"{law}, paper",
+                marker, mfc="none", color=colour, label=f"{law}, paper",
             )  # fmt: skip
             found = [(n, cell[law]) for n, cell in enumerate(cells) if law in cell]
             axes.errorbar(
                 [number + shift for number, _ in found],
                 [100 * fmean(values) for _, values in found],
                 [196 * _error(values) for _, values in found],
-                fmt="o", color=COLOURS[law], capsize=3, label=f"{law}, ours (95 %)",
+                fmt=marker, color=colour, label=f"{law}, ours (95 %)",
             )  # fmt: skip
-        axes.axhline(100 * result["majority"], color="0.5", ls=":", lw=1)
-        axes.set_xticks(range(len(ROWS)), list(ROWS.values()), fontsize=8)
-        axes.set_title(f"sigma = {cells[0]['sigma']:g} ({SIGMA[arm]})", fontsize=9)
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.axhline(100 * result["majority"], color=SOFT, ls=":", lw=1.2)
+        axes.set_xticks(range(len(ROWS)), [name.replace(", ", ",\n") for name in ROWS.values()])
+        axes.set_xlim(-0.5, len(ROWS) - 0.5)
+        axes.set_title(f"sigma = {cells[0]['sigma']:g} ({SIGMA[arm]})")
+        tidy(axes, "y")
     grid[0].set_ylabel("test accuracy, %; dotted: guessing")
-    handles, labels = grid[0].get_legend_handles_labels()
-    place = {"loc": "outside lower center", "ncols": 2 * len(arms)}
-    figure.legend(handles, labels, frameon=False, fontsize=7, **place)
+    counts = {len(cell[law]) for cell in result["cells"] for law in LAWS if law in cell}
+    told = " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
+    legend_below(figure, 2 * len(arms), f"ours: means of {told} models and 95 % intervals")
     return figure
 
 

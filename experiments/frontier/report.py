@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.frontier.figures import draw_frontier, draw_growth, draw_public
+from expunge.report.picture import save
 
 __all__ = [
     "all_table",
@@ -25,7 +26,7 @@ def report(result: dict[str, Any], folder: Path) -> str:
         ("public", draw_public),
         ("growth", draw_growth),
     ):
-        draw(result).savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+        save(draw(result), folder / f"{name}.png")
     tables = {
         "comparison": comparison_table(result),
         "auto": auto_table(result),

@@ -7,21 +7,22 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.axes import set_volume_axis
+from experiments.axes import mark_below, set_volume_axis
 from experiments.split_intervals import geometric
 from experiments.tables import checks, select, verdict_table
+from expunge.report.picture import COLOURS, INK, SOFT, legend_below, save, styled, tidy
 
 __all__ = ["draw", "report", "table"]
 
 Row = dict[str, Any]
-COLOURS = {"base": "#2166ac", "forgotten by class": "#b2182b"}
+MARKS = {"base": (COLOURS["blue"], "o"), "forgotten by class": (COLOURS["vermilion"], "s")}
 NAMES = {"base": "random forget set", "forgotten by class": "forgotten class by class"}
 
 
 def report(result: Row, folder: Path) -> str:
     """Draw SCALE.png, write SCALE.md, and return it."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
     chain = result["settings"]["chain"]
     head = (
         f"Scale `{scale}` on {result['device']}, {sum(result['seconds'].values()):.0f} s. Zero "
@@ -50,10 +51,11 @@ def table(result: Row) -> str:
     return "\n".join(lines)
 
 
+@styled
 def draw(result: Row) -> Figure:
     pairs = [pair for pair, _ in result["settings"]["pairs"]]
-    figure = Figure(figsize=(9.5, 3.4 * len(pairs)), layout="constrained")
-    grid = figure.subplots(len(pairs), 2, squeeze=False, sharey="row")
+    figure = Figure(figsize=(9, 3.3 * len(pairs) + 0.6), layout="constrained")
+    grid = figure.subplots(len(pairs), 2, squeeze=False, sharey=True)
     for pair, (left, right) in zip(pairs, grid, strict=True):
         rows = select(result["rows"], pair=pair, unlearn_steps=1)
         paper = select(rows, design="paper", variant="base")
@@ -63,19 +65,21 @@ def draw(result: Row) -> Figure:
         _curves(right, select(rows, design="series"), volumes)
         ticks = [f"{row['public']:,} public\n{row['forget']:,} forgotten" for row in paper]
         left.set_xticks(range(len(paper)), ticks)
+        left.set_xlim(-0.4, len(paper) - 0.6)
         set_volume_axis(right, volumes)
         left.set_ylabel("$D_2(\\pi_R^{T+1} \\,\\|\\, \\pi_U^1)$")
-        left.set_title(f"{pair}, K = 1: the paper's points", fontsize=9)
-        right.set_title(f"{alone[0]['forget']:,} forgotten throughout", fontsize=9)
+        left.set_title(f"{pair}, K = 1: the paper's points")
+        right.set_title(f"{alone[0]['forget']:,} forgotten throughout")
         for axes in (left, right):
             at = (paper, range(len(paper))) if axes is left else (alone, volumes)
             _readings(axes, result, pair, *at)
-    grid[0][1].legend(frameon=False, fontsize=7)
+    splits = result["settings"]["splits"]
+    legend_below(figure, 5, f"means of {splits} splits and 95 % intervals over them")
     return figure
 
 
 def _curves(axes: Axes, rows: list[Row], places: Sequence[float]) -> None:
-    for name, colour in COLOURS.items():
+    for name, (colour, marker) in MARKS.items():
         mine = select(rows, variant=name)
         found = [geometric(row["values"]) for row in mine]
         values = [one.value for one in found]
@@ -84,14 +88,13 @@ def _curves(axes: Axes, rows: list[Row], places: Sequence[float]) -> None:
             [min(one.high, 50 * one.value) - one.value for one in found],
         ]
         axes.errorbar(
-            places, values, reach, fmt="o-", color=colour, ms=4, lw=1.6, elinewidth=0.8, capsize=2,
+            places, values, reach, fmt=f"{marker}-", color=colour, ms=4, elinewidth=0.8,
             label=NAMES[name],
         )  # fmt: skip
     bounds = [row["certified"] for row in select(rows, variant="base")]
-    axes.plot(places, bounds, "--", color="0.4", lw=1.2, label="certified")
+    axes.plot(places, bounds, "--", color=SOFT, lw=1.2, label="certified")
     axes.set_yscale("log")
-    axes.grid(alpha=0.25, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
 
 
 def _readings(axes: Axes, result: Row, pair: str, rows: list[Row], places: Sequence[float]) -> None:
@@ -100,7 +103,10 @@ def _readings(axes: Axes, result: Row, pair: str, rows: list[Row], places: Seque
         (place, check["discriminator"]["held_out"])
         for place, row in zip(places, rows, strict=True)
         for check in select(result["checks"], pair=pair, public=row["public"], forget=row["forget"])
-        if check["discriminator"] and check["discriminator"]["held_out"] > 0
+        if check["discriminator"]
     ]
-    if read:
-        axes.plot(*zip(*read, strict=True), "kx", ms=6, label="discriminator, held out")
+    above = [(place, value) for place, value in read if value > 0]
+    if above:
+        told = "discriminator, held out, one split"
+        axes.plot(*zip(*above, strict=True), "x", color=INK, ms=6, label=told)
+    mark_below(axes, [place for place, _ in read], [value for _, value in read], INK)

@@ -7,22 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.tables import select, verdict_table
+from expunge.report.picture import INK, SOFT, legend_below, save, series, styled, tidy
 
 __all__ = ["report"]
 
 Row = dict[str, Any]
-COLOURS = {
-    "symmetric": "#b2182b",
-    "asymmetric": "#2166ac",
-    "pre-trained": "#1b7837",
-    "public reference": "#762a83",
-}
+ARMS = ("symmetric", "asymmetric", "pre-trained", "public reference")
 
 
 def report(result: Row, folder: Path) -> str:
     """Draw SCALE.png, write SCALE.md, and return it."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
     text = "\n\n".join([header(result), verdict_table(result), table(result)])
     (folder / f"{scale}.md").write_text(text + "\n")
     return text
@@ -53,9 +49,9 @@ def table(result: Row) -> str:
     """Accuracy by pair, observer, deletion and epsilon, yardsticks on the left."""
     lines = [
         "| pair | observer | deleted | epsilon | public only | retrained | auto, no public data | "
-        + " | ".join(COLOURS)
+        + " | ".join(ARMS)
         + " |",
-        "|---|---|---:|---:|" + "---:|" * (3 + len(COLOURS)),
+        "|---|---|---:|---:|" + "---:|" * (3 + len(ARMS)),
     ]
     for row in result["rows"]:
         if row["arm"] != "symmetric":
@@ -69,7 +65,7 @@ def table(result: Row) -> str:
             exact = (
                 f"{select(_placed(result, 'auto, no public data'), **sought)[0]['accuracy']:.1f}"
             )
-        cells = [_told(_cell(result, arm, row)) for arm in COLOURS]
+        cells = [_told(_cell(result, arm, row)) for arm in ARMS]
         lines.append(
             f"| {row['pair']} ({row['alignment']}) | {row['observer']} | {row['deletion']:.0%} "
             f"| {row['epsilon']:g} | {public['accuracy']:.1f} | {again['accuracy']:.1f} | {exact} "
@@ -93,40 +89,47 @@ def _told(row: Row) -> str:
     return f"{row['accuracy']:.1f} +- {row['standard_error']:.1f}"
 
 
+@styled
 def draw(result: Row) -> Figure:
     """Accuracy over the share deleted, a panel for each pair and observer."""
     pairs = result["settings"]["pairs"]
-    figure = Figure(figsize=(3.3 * len(pairs), 5.6), layout="constrained")
-    grid = figure.subplots(2, len(pairs), squeeze=False)
+    figure = Figure(figsize=(2.7 * len(pairs) + 0.6, 5.8), layout="constrained")
+    grid = figure.subplots(2, len(pairs), squeeze=False, sharex=True, sharey="col")
     for line, observer in zip(grid, ("final", "all"), strict=True):
         for axes, (pair, alignment) in zip(line, pairs, strict=True):
             _panel(axes, result, pair, observer)
-            axes.set_title(f"{pair} ({alignment}), {observer}", fontsize=8)
-    grid[0, 0].legend(frameon=False, fontsize=7)
+            axes.set_title(f"{pair}\n({alignment}), observer {observer}")
+        line[0].set_ylabel("test accuracy (%)")
+    for axes in grid[-1]:
+        axes.set_xlabel("private records deleted (%)")
     least = min(result["settings"]["epsilons"])
-    figure.suptitle(f"Accuracy after a certified deletion, epsilon = {least:g}", fontsize=10)
+    figure.suptitle(f"Accuracy after a certified deletion, epsilon = {least:g}")
+    legend_below(figure, 6, f"bars: two standard errors of {result['settings']['runs']} runs")
     return figure
 
 
 def _panel(axes: Axes, result: Row, pair: str, observer: str) -> None:
     least = min(result["settings"]["epsilons"])
-    for arm, colour in COLOURS.items():
+    for place, arm in enumerate(ARMS):
+        style: dict[str, Any] = series(place) | {"ls": "-", "ms": 4}
         rows = select(_placed(result, arm), pair=pair, observer=observer, epsilon=least)
         axes.errorbar(
             [100 * row["deletion"] for row in rows],
             [row["accuracy"] for row in rows],
             [2 * row["standard_error"] for row in rows],
-            fmt="o-", color=colour, ms=3.5, lw=1.4, capsize=2, label=arm,
-        )  # fmt: skip
+            label=arm,
+            **style,
+        )
     (public,) = select(result["rows"], pair=pair, arm="public only")
-    axes.axhline(public["accuracy"], color="0.4", ls="--", lw=1, label="public only")
+    axes.axhline(public["accuracy"], color=SOFT, ls="--", lw=1.2, label="public only")
     again = select(_placed(result, "retrain"), pair=pair)
     axes.plot(
         [100 * row["deletion"] for row in again],
         [row["accuracy"] for row in again],
-        ":", color="black", lw=1.2, label="retrained",
+        ":", color=INK, lw=1.4, label="retrained",
     )  # fmt: skip
     axes.set_xscale("log")
-    axes.set_xlabel("private records deleted (%)", fontsize=8)
-    axes.grid(alpha=0.25, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    shares = [100 * share for share in result["settings"]["deletions"]]
+    axes.set_xticks(shares, [f"{share:g}" for share in shares])
+    axes.set_xticks([], minor=True)
+    tidy(axes)

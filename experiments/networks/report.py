@@ -10,6 +10,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from expunge.report.picture import COLOURS, INK, SOFT, legend_below, save, styled, tidy
+
 __all__ = [
     "Mean",
     "cell",
@@ -32,16 +34,16 @@ CERTIFIED = (
     "model clipping",
     "hybrid",
 )
-COLOURS = {
-    "scratch": "#666666",
-    "warm start": "#1b7837",
-    "head": "#b2182b",
-    "head, public layer": "#f4a582",
-    "head+finetune": "#2166ac",
-    "langevin": "#e08214",
-    "gradient clipping": "#9970ab",
-    "model clipping": "#c994c7",
-    "hybrid": "#df65b0",
+MARKS = {  # colour and marker
+    "scratch": (INK, "x"),
+    "warm start": (COLOURS["green"], "+"),
+    "head": (COLOURS["vermilion"], "o"),
+    "head, public layer": (COLOURS["brown"], "s"),
+    "head+finetune": (COLOURS["blue"], "D"),
+    "langevin": (COLOURS["orange"], "^"),
+    "gradient clipping": (COLOURS["purple"], "v"),
+    "model clipping": (COLOURS["sky"], "P"),
+    "hybrid": (COLOURS["grey"], "p"),
 }
 ROWS = {
     "head": "`head`",
@@ -84,7 +86,7 @@ class Mean:
 
 def report(result: dict[str, Any], folder: Path) -> str:
     """Draw networks.png, write networks.md and decision.md, and return both."""
-    draw(result).savefig(folder / "networks.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / "networks.png")
     written = "\n\n".join([*(table(result, share) for share in _shares(result)), verdict(result)])
     (folder / "networks.md").write_text(written + "\n")
     (folder / "decision.md").write_text(decision(result) + "\n")
@@ -272,27 +274,28 @@ def gains(result: dict[str, Any], strategy: str) -> tuple[list[float], list[floa
     return over_placebo, over_exact
 
 
+@styled
 def draw(result: dict[str, Any]) -> Figure:
     pairs = result["settings"]["pairs"]
-    figure = Figure(figsize=(4.2 * len(pairs), 3.8), layout="constrained")
-    grid = figure.subplots(1, len(pairs), squeeze=False)[0]
+    figure = Figure(figsize=(3.4 * len(pairs) + 0.5, 4.6), layout="constrained")
+    grid = figure.subplots(1, len(pairs), squeeze=False, sharex=True)[0]
     share = _shares(result)[0]
     for axes, pair in zip(grid, pairs, strict=True):
         _panel(axes, result, pair, share)
     grid[0].set_ylabel("accuracy on held-out private records")
-    grid[-1].legend(frameon=False, fontsize=7, loc="lower right")
+    seeds = len({row["seed"] for row in result["rows"]})
+    legend_below(figure, 5, f"means of {seeds} seeds at most; bars: standard errors over them")
     figure.suptitle(
         f"{100 * share:g} % deleted, epsilon = {result['settings']['epsilon']:g}: "
-        "filled certified, hollow its placebo (epsilon = 0)",
-        fontsize=10,
+        "filled certified, hollow its placebo (epsilon = 0)"
     )
     return figure
 
 
 def _panel(axes: Axes, result: dict[str, Any], pair: str, share: float) -> None:
     full = Mean.of(list(cell(result, pair, share, "scratch", 1.0, "exact").values()))
-    axes.axhline(full.value, color="#666666", lw=0.8, ls=":")
-    for strategy, colour in COLOURS.items():
+    axes.axhline(full.value, color=SOFT, lw=1, ls=":", label="retrained in full")
+    for strategy, (colour, marker) in MARKS.items():
         exact = strategy not in CERTIFIED
         for arm in ("exact",) if exact else ("certified", "placebo"):
             points = [
@@ -306,8 +309,8 @@ def _panel(axes: Axes, result: dict[str, Any], pair: str, share: float) -> None:
                     [mean.value for _, mean in points],
                     yerr=[mean.error or 0.0 for _, mean in points],
                     color=colour,
-                    marker="o",
-                    ms=7 if arm == "placebo" else 4,
+                    marker=marker,
+                    ms=9 if arm == "placebo" else 5,
                     mfc="none" if arm == "placebo" else colour,
                     ls="--" if exact else ("none" if arm == "placebo" else "-"),
                     lw=1.2,
@@ -315,11 +318,11 @@ def _panel(axes: Axes, result: dict[str, Any], pair: str, share: float) -> None:
                 )
     axes.set_xscale("log")
     axes.set_xlabel("budget (% of retraining in full)")
-    axes.set_title(NAMES.get(pair, pair), fontsize=8.5)
-    lowest, highest = axes.get_ylim()
-    axes.set_ylim(max(lowest, full.value - 0.12), max(highest, full.value + 0.005))
-    axes.grid(alpha=0.25, lw=0.5, which="both")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(NAMES.get(pair, pair).replace(" (", "\n("))
+    ticks = [1, 3, 10, 30, 100]
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set_xticks([], minor=True)
+    tidy(axes)
 
 
 def _shares(result: dict[str, Any]) -> list[float]:

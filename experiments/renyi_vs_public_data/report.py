@@ -2,17 +2,17 @@
 
 import math
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.axes import set_volume_axis
+from experiments.axes import mark_below, set_volume_axis
 from experiments.datasets.pairs import QUICKDRAW
 from experiments.renyi_vs_public_data.verdicts import by_k, parted
 from experiments.split_intervals import geometric, mean_interval
 from experiments.tables import checks, select, verdict_table
+from expunge.report.picture import COLOURS, INK, SOFT, legend_below, save, series, styled, tidy
 
 __all__ = [
     "draw",
@@ -23,16 +23,13 @@ __all__ = [
 ]
 
 Row = dict[str, Any]
-COLOURS = ("#2166ac", "#67a9cf", "#ef8a62", "#b2182b")
-FACTOR_COLOURS = ("#1b7837", "#762a83", "#e08214", "#b2182b", "#2166ac", "#666666")
 
 
 def report(result: Row, folder: Path) -> str:
     """Draw SCALE.png and SCALE_factors.png, write SCALE.md, and return it."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
-    drawn = draw_factors(result)
-    drawn.savefig(folder / f"{scale}_factors.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
+    save(draw_factors(result), folder / f"{scale}_factors.png")
     text = "\n\n".join(
         [header(result), verdict_table(result), tables(result), factors(result), checks(result)]
     )
@@ -114,10 +111,15 @@ def factors(result: Row) -> str:
     return "\n".join(lines)
 
 
+@styled
 def draw(result: Row) -> Figure:
     pairs = [pair for pair, _ in result["settings"]["pairs"]]
-    figure = Figure(figsize=(13, 3.7 * len(pairs)), layout="constrained")
+    figure = Figure(figsize=(12, 3.6 * len(pairs) + 0.8), layout="constrained")
     grid = figure.subplots(len(pairs), 3, squeeze=False)
+    for first in grid:  # equal scales wherever panels are compared
+        first[1].sharey(first[0])
+        first[0].sharey(grid[0][0])
+        first[2].sharex(grid[0][2])
     for pair, (left, middle, right) in zip(pairs, grid, strict=True):
         _paper(left, result, pair)
         _series(middle, result, pair)
@@ -125,50 +127,53 @@ def draw(result: Row) -> Figure:
         for axes in (left, middle):
             axes.set_yscale("log")
             axes.set_ylabel("$D_2(\\pi_R^{T+K} \\,\\|\\, \\pi_U^K)$")
-            axes.grid(alpha=0.25, lw=0.5)
-        for axes in (left, middle, right):
-            axes.spines[["top", "right"]].set_visible(False)
+            tidy(axes)
+        tidy(right, "x")
+    _widen(grid[0][2])
+    splits = result["settings"]["splits"]
+    legend_below(figure, 4, f"means of {splits} splits and 95 % intervals over them")
     return figure
 
 
 def _paper(axes: Axes, result: Row, pair: str) -> None:
     three = _three(result, pair)
     places = range(len(three))
-    for colour, k in zip(COLOURS, result["settings"]["unlearn_steps"], strict=False):
+    for number, k in enumerate(result["settings"]["unlearn_steps"]):
         rows = [_at(result, pair, "grid", point, k) for point in three]
-        _line(axes, places, rows, colour, f"K = {k}")
+        _line(axes, places, rows, number, f"K = {k}")
         read = [
             (place, row["discriminator"]["held_out"])
             for place, point in zip(places, three, strict=True)
             for row in select(result["checks"], pair=pair, unlearn_steps=k)
             if (row["public"], row["forget"]) == point and row["discriminator"]
         ]
-        if read:
-            axes.plot(*zip(*read, strict=True), "x", color=colour, ms=6)
+        above = [(place, value) for place, value in read if value > 0]
+        colour = series(number)["color"]
+        if above:
+            told = "discriminator (colour: K)" if number == 0 else None
+            axes.plot(*zip(*above, strict=True), "x", color=colour, ms=6, label=told)
+        mark_below(axes, [place for place, _ in read], [value for _, value in read], INK)
     for k, style in _ends(result):
         bounds = [_at(result, pair, "grid", point, k)["certified"] for point in three]
-        axes.plot(places, bounds, style, color="0.4", lw=1.2, label=f"certified, K = {k}")
+        axes.plot(places, bounds, style, color=SOFT, lw=1.4, label=f"certified, K = {k}")
     axes.set_xticks(
         list(places), [f"{public:,} public\n{forget:,} forgotten" for public, forget in three]
     )
     axes.set_xlim(-0.2, len(three) - 0.8)
-    tried = any(row["discriminator"] for row in result["checks"] if row["pair"] == pair)
-    crosses = "; crosses: discriminator" if tried else ""
-    axes.set_title(f"{pair}: the paper's points (total fixed){crosses}", fontsize=9)
-    axes.legend(frameon=False, fontsize=7, ncols=2)
+    axes.set_title(f"{pair}: the paper's points (total fixed)")
 
 
 def _series(axes: Axes, result: Row, pair: str) -> None:
     rows = select(result["rows"], pair=pair, design="series")
     points = list(dict.fromkeys((row["public"], row["forget"]) for row in rows))
     volumes = [public / rows[0]["retained"] for public, _ in points]
-    for colour, k in zip(COLOURS, result["settings"]["unlearn_steps"], strict=False):
-        _line(axes, volumes, [_at(result, pair, "series", p, k) for p in points], colour, None)
+    for number, k in enumerate(result["settings"]["unlearn_steps"]):
+        _line(axes, volumes, [_at(result, pair, "series", p, k) for p in points], number, None)
     for k, style in _ends(result):
         bounds = [_at(result, pair, "series", point, k)["certified"] for point in points]
-        axes.plot(volumes, bounds, style, color="0.4", lw=1.2)
+        axes.plot(volumes, bounds, style, color=SOFT, lw=1.4)
     set_volume_axis(axes, volumes)
-    axes.set_title(f"{pair}: {points[0][1]:,} forgotten throughout", fontsize=9)
+    axes.set_title(f"{pair}: {points[0][1]:,} forgotten throughout")
 
 
 def _parts(axes: Axes, result: Row, pair: str) -> None:
@@ -179,87 +184,97 @@ def _parts(axes: Axes, result: Row, pair: str) -> None:
     series = select(result["rows"], pair=pair, design="series", unlearn_steps=k)
     none, last, most = series[0]["values"], series[-1]["values"], _volume(series[-1])
     alone = mean_interval([math.log2(a / b) for a, b in zip(last, none, strict=True)])
+    blue = COLOURS["blue"]
     bars = [
-        ("paper's points, first to last", _halvings(found["in all"]), "#444444"),
-        ("of it: fewer forgotten", _halvings(found["forget"]), "#b2182b"),
-        ("of it: more public", _halvings(found["public"]), "#2166ac"),
-        (f"public alone, 0 to {most:g} times", (alone.value, alone.low, alone.high), "#2166ac"),
-        (f"K = {first} to {k}", _halvings(fall["in all"]), "#444444"),
-        ("of it: dilution by noise", _halvings(fall["noise"]), "#e08214"),
-        ("of it: contraction of means", _halvings(fall["means"]), "#1b7837"),
+        ("paper's points, first to last", _halvings(found["in all"]), SOFT),
+        ("of it: fewer forgotten", _halvings(found["forget"]), COLOURS["vermilion"]),
+        ("of it: more public", _halvings(found["public"]), blue),
+        (f"public alone, 0 to {most:g} times", (alone.value, alone.low, alone.high), blue),
+        (f"K = {first} to {k}", _halvings(fall["in all"]), SOFT),
+        ("of it: dilution by noise", _halvings(fall["noise"]), COLOURS["orange"]),
+        ("of it: contraction of means", _halvings(fall["means"]), COLOURS["green"]),
     ]  # fmt: skip
     for place, (_, (value, low, high), colour) in enumerate(bars):
         reach = [[value - low], [high - value]] if math.isfinite(high - low) else None
         axes.barh(place, value, color=colour, height=0.62)
         if reach:
-            axes.errorbar(value, place, xerr=reach, color="black", lw=1, capsize=2)
+            axes.errorbar(value, place, xerr=reach, color=INK, lw=1)
         axes.annotate(
             f"x {2**value:.3g}",
             (max(high if reach else value, 0), place),
             (5, 0),
             textcoords="offset points",
             va="center",
-            fontsize=7.5,
+            fontsize=9,
         )
-    axes.axvline(0, color="0.3", lw=0.8)
-    axes.set_yticks(range(len(bars)), [name for name, _, _ in bars], fontsize=8)
+    axes.axvline(0, color=INK, lw=0.8)
+    axes.set_yticks(range(len(bars)), [name for name, _, _ in bars])
     axes.invert_yaxis()
-    low, high = axes.get_xlim()
-    axes.set_xlim(low, high + 0.16 * (high - low))
     axes.set_xlabel("change of $\\log_2 D_2$ (one to the left: halved)")
-    axes.set_title(f"{pair}: where a fall comes from, K = {k}", fontsize=9)
+    axes.set_title(f"{pair}: where a fall comes from, K = {k}", loc="right")
 
 
+@styled
 def draw_factors(result: Row) -> Figure:
     """D_2 at the paper's points and along the series, one factor at a time."""
-    figure = Figure(figsize=(11, 3.9), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure = Figure(figsize=(10, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
     k, pair = result["settings"]["unlearn_steps"][-1], result["settings"]["pairs"][0][0]
-    three, low = _three(result, pair), math.inf
+    three = _three(result, pair)
     series = select(result["rows"], pair=pair, design="series", unlearn_steps=k)
     seen = {row["variant"] for row in result["rows"]}
     names = ["base", *result["settings"]["factors"]]
-    for colour, name in zip(("black", *FACTOR_COLOURS), names, strict=False):
+    for number, name in enumerate(names):
         if name not in seen:
             continue
         rows = select(result["rows"], pair=pair, variant=name, unlearn_steps=k)
         ordered = [next(r for r in rows if (r["public"], r["forget"]) == p) for p in three]
-        _line(left, range(len(three)), ordered, colour, name)
+        _line(left, range(len(three)), ordered, number, name)
         alone = [
             r for r in rows if r["forget"] == three[1][1] and (r["public"], r["forget"]) != three[1]
         ]
         alone = series if name == "base" else alone
-        _line(right, [_volume(r) for r in alone], alone, colour, None)
-        low = min(low, *(fmean(r["values"]) for r in [*ordered, *alone] if fmean(r["values"]) > 0))
+        _line(right, [_volume(r) for r in alone], alone, number, None)
     left.set_xticks(range(len(three)), [f"{p:,} public\n{f:,} forgotten" for p, f in three])
     set_volume_axis(right, [_volume(row) for row in series])
-    left.set_title(f"{pair}, K = {k}: the paper's points", fontsize=9)
-    right.set_title(f"{three[1][1]:,} forgotten throughout", fontsize=9)
+    left.set_title(f"{pair}, K = {k}: the paper's points")
+    right.set_title(f"{three[1][1]:,} forgotten throughout")
     for axes in (left, right):
         axes.set_yscale("log")
-        axes.set_ylim(bottom=low / 3)
         axes.set_ylabel("$D_2$")
-        axes.grid(alpha=0.25, lw=0.5)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(frameon=False, fontsize=8, loc="outside right center")
+        tidy(axes)
+    left.set_xlim(-0.4, len(three) - 0.6)
+    splits = result["settings"]["splits"]
+    note = (
+        f"means of at most {splits} splits; dotted: estimated from models; "
+        "an interval that reaches 0 ends at a fiftieth of its mean"
+    )
+    legend_below(figure, 4, note)
     return figure
+
+
+def _widen(axes: Axes) -> None:
+    """Leave room for the factors that stand beside the bars."""
+    low, high = axes.get_xlim()
+    axes.set_xlim(low, high + 0.25 * (high - low))
 
 
 def _volume(row: Row) -> float:
     return row["public"] / row["retained"]
 
 
-def _line(axes: Axes, x: Any, rows: list[Row], colour: str, label: str | None) -> None:
+def _line(axes: Axes, x: Any, rows: list[Row], place: int, label: str | None) -> None:
     """Means over splits with intervals; what is not above 0 is below the axis."""
     found = [geometric(row["values"]) for row in rows]
     values = [one.value for one in found]
     below = [min(one.value - max(one.low, 0.02 * abs(one.value)), abs(one.value)) for one in found]
     above = [min(one.high, 1e9) - one.value for one in found]
-    style = "o:" if "errors" in rows[0] else "o-"
+    style: dict[str, Any] = series(place) | {"ls": ":" if "errors" in rows[0] else "-"}
     axes.errorbar(
-        list(x), values, [[max(b, 0) for b in below], above], fmt=style, color=colour, ms=3.5,
-        lw=1.6, elinewidth=0.8, capsize=2, label=label,
+        list(x), values, [[max(b, 0) for b in below], above], ms=4, elinewidth=0.8,
+        label=label, **style,
     )  # fmt: skip
+    mark_below(axes, list(x), values, style["color"])
 
 
 def _three(result: Row, pair: str) -> list[tuple[int, int]]:

@@ -5,52 +5,68 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from expunge.report.picture import COLOURS, INK, legend_below, save, styled, tidy
 
 __all__ = ["noise_table", "report", "steps_table"]
 
-COLOURS = {0: "#b2182b", 3000: "#ef8a62", 30_000: "#2166ac"}
-STYLES = {"paper": ":", "shift": "-"}
+MARKS = (  # from no public records to many
+    (COLOURS["vermilion"], "s"),
+    (COLOURS["orange"], "^"),
+    (COLOURS["blue"], "o"),
+)
+STYLES = {"paper": (":", "the paper's bound"), "shift": ("-", "our bound")}
 
 
 def report(result: dict[str, Any], folder: Path) -> str:
     """Draw required_noise.png, write both tables as Markdown, and return them."""
-    draw(result).savefig(folder / "required_noise.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / "required_noise.png")
     (folder / "steps.md").write_text(steps_table(result) + "\n")
     (folder / "noise.md").write_text(noise_table(result) + "\n")
     return f"{steps_table(result)}\n\n{noise_table(result)}"
 
 
+@styled
 def draw(result: dict[str, Any]) -> Figure:
     settings = result["settings"]
     panels = [0, *settings["unlearn_steps"]]
-    figure = Figure(figsize=(3.4 * len(panels), 3.6), layout="constrained")
-    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, steps in zip(grid, panels, strict=True):
+    rows = -(-len(panels) // 2)
+    figure = Figure(figsize=(9, 3 * rows + 1), layout="constrained")
+    grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    for axes, steps in zip(grid.flat, panels, strict=False):
         _panel(axes, result, steps)
-    grid[0].set_ylabel("required noise sigma")
-    grid[0].legend(frameon=False, fontsize=7.5)
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
+    for line in grid:
+        line[0].set_ylabel("required noise sigma")
+    for axes in grid[-1]:
+        axes.set_xlabel("private records forgotten (%)")
+    for style, name in STYLES.values():
+        grid[0][0].add_line(Line2D([], [], color=INK, ls=style, label=name))
     figure.suptitle(
-        f"Public data shrinks the noise (n_priv = {settings['private']:,}, "
-        f"T = {settings['learn_steps']:,}); dotted: the paper's bound, solid: ours",
-        fontsize=11,
+        f"Public data shrinks the noise ({settings['private']:,} private records, "
+        f"{settings['learn_steps']:,} learning steps)"
     )
+    legend_below(figure, 5, "computed, not measured")
     return figure
 
 
 def _panel(axes: Axes, result: dict[str, Any], steps: int) -> None:
     settings = result["settings"]
-    for public in settings["public"]:
+    for (colour, marker), public in zip(MARKS, settings["public"], strict=False):
         rows = [r for r in result["noise"] if (r["public"], r["unlearn_steps"]) == (public, steps)]
         shares = [100 * row["fraction"] for row in rows]
-        for name, style in STYLES.items():
+        for name, (line, _) in STYLES.items():
             label = f"{public:,} public" if name == "shift" else None
-            sigmas = [row["sigma"][name] for row in rows]
-            axes.semilogy(shares, sigmas, style, color=COLOURS.get(public), lw=1.8, label=label)
+            sigmas = [float("nan") if s is None else s for s in (r["sigma"][name] for r in rows)]
+            axes.semilogy(
+                shares, sigmas, ls=line, color=colour, marker=marker, ms=4, markevery=4,
+                label=label,
+            )  # fmt: skip
     pair = f"epsilon = {settings['epsilon']:g}, delta = {settings['delta']:g}, K = {steps}"
-    axes.set_title(pair if steps else f"D_2 <= {settings['level']:g}, K = 0", fontsize=9)
-    axes.set_xlabel("private records forgotten (%)")
-    axes.grid(alpha=0.25, lw=0.5, which="both")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(pair if steps else f"D_2 <= {settings['level']:g}, K = 0")
+    tidy(axes)
 
 
 def steps_table(result: dict[str, Any]) -> str:

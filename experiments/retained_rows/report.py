@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from experiments.retained_rows.run import measured, told_ratio
 from experiments.tables import verdict_table
+from expunge.report.picture import SOFT, legend_below, save, series, styled, tidy
 
 __all__ = ["report"]
 
@@ -17,7 +18,7 @@ Row = dict[str, Any]
 def report(result: Row, folder: Path) -> str:
     """Draw SCALE.png, write SCALE.md, and return it."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
     head = (
         f"Scale `{scale}` on {result['device']}, {sum(result['seconds'].values()):.0f} s. Random "
         f"forget sets of 0.35 times the retained rows, rows of norm {result['norm']:g}, zero init, "
@@ -45,30 +46,38 @@ def table(result: Row) -> str:
     return "\n".join(lines)
 
 
+@styled
 def draw(result: Row) -> Figure:
     """Measured ratios with intervals on the formula's curve, dotted where rows end."""
     figure = Figure(figsize=(6.4, 4), layout="constrained")
     axes = figure.subplots()
     most = result["settings"]["paper_retained"]
-    for (pair, _), colour in zip(result["settings"]["pairs"], ("#b2182b", "#2166ac"), strict=False):
+    for place, (pair, _) in enumerate(result["settings"]["pairs"]):
+        style = series(place)
         lines = measured(result, pair)
         sizes = [retained for retained, _, _ in lines]
         values = [seen.value for _, seen, _ in lines]
         below = [seen.value - max(seen.low, 0) for _, seen, _ in lines]
         above = [min(seen.high, 1e3) - seen.value for _, seen, _ in lines]
         axes.errorbar(
-            sizes, values, [below, above], fmt="o", color=colour, ms=4, capsize=2, label=pair
+            sizes,
+            values,
+            [below, above],
+            ls="none",
+            color=style["color"],
+            marker=style["marker"],
+            label=pair,
         )
-        for start, end, style in ((sizes[0], sizes[-1], "-"), (sizes[-1], most, ":")):
+        for start, end, line in ((sizes[0], sizes[-1], "-"), (sizes[-1], most, ":")):
             grid = np.unique(np.geomspace(start, end, 60).astype(int))
             told = [told_ratio(result, pair, int(size)) for size in grid]
-            axes.plot(grid, told, style, color=colour, lw=1.4)
-    axes.axhline(1, color="0.4", lw=0.8)
+            axes.plot(grid, told, line, color=style["color"], lw=1.4)
+    axes.axhline(1, color=SOFT, lw=0.8)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("private rows retained (dotted: extrapolated)")
     axes.set_ylabel("$D_2$ with as many public rows / with none")
-    axes.legend(frameon=False, fontsize=8)
-    axes.grid(alpha=0.25, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
+    splits = result["settings"]["splits"]
+    legend_below(figure, 3, f"lines: the formula; points: {splits} splits, 95 %")
     return figure

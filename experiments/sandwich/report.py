@@ -5,6 +5,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from experiments.axes import mark_below
+from expunge.report.picture import COLOURS, GRID, INK, SOFT, legend_below, save, styled, tidy
+
 __all__ = ["draw", "report", "table", "verdict_table"]
 
 Row = dict[str, Any]
@@ -13,7 +16,7 @@ Row = dict[str, Any]
 def report(result: Row, folder: Path) -> str:
     """Draw SCALE.png, write SCALE.md, and return it."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
     settings, chain = result["settings"], result["settings"]["chain"]
     head = (
         f"Scale `{scale}` on {result['device']}, {sum(result['seconds'].values()):.0f} s. "
@@ -55,21 +58,23 @@ def table(result: Row) -> str:
     return "\n".join(lines)
 
 
+@styled
 def draw(result: Row) -> Figure:
     pairs = [case["pair"] for case in result["settings"]["cases"]]
     ks = result["settings"]["unlearn_steps"]
-    figure = Figure(figsize=(3.3 * len(ks) + 1.2, 3.1 * len(pairs)), layout="constrained")
-    grid = figure.subplots(len(pairs), len(ks), squeeze=False, sharey="row")
+    figure = Figure(figsize=(2.5 * len(ks) + 0.8, 2.9 * len(pairs) + 0.6), layout="constrained")
+    grid = figure.subplots(len(pairs), len(ks), squeeze=False, sharey=True)
     for pair, line in zip(pairs, grid, strict=True):
         for k, axes in zip(ks, line, strict=True):
             _squeeze(
                 axes, [r for r in result["rows"] if (r["pair"], r["unlearn_steps"]) == (pair, k)]
             )
-            axes.set_title(f"{pair}, K = {k}", fontsize=9)
+            axes.set_title(f"{pair}, K = {k}")
         line[0].set_ylabel("$D_2(\\pi_R^{T+K} \\,\\|\\, \\pi_U^K)$")
-    for axes in grid[-1]:
-        axes.set_xlabel("public rows for each retained private row", fontsize=8)
-    grid[0][0].legend(frameon=False, fontsize=7, loc="lower left")
+    models = {row["models"] for row in result["rows"] if "models" in row}
+    told = f" from {min(models):,} models" if models else ""
+    note = "across: public rows for each retained private row"
+    legend_below(figure, 4, f"{note}; estimates and attacks{told}, 95 %")
     return figure
 
 
@@ -79,26 +84,26 @@ def _squeeze(axes: Any, rows: list[Row]) -> None:
     lower = [row["lower"]["renyi_2"] for row in rows]
     upper = [row["certified"]["renyi_2"] for row in rows]
     floor = min(v for v in [*lower, *(row["predicted"] for row in rows)] if v > 0) / 3
-    axes.fill_between(places, [max(v, floor) for v in lower], upper, color="0.92", lw=0)
-    axes.plot(places, upper, "v-", color="#b2182b", lw=1.6, ms=5, label="certified: at most")
+    axes.fill_between(places, [max(v, floor) for v in lower], upper, color=GRID, alpha=0.45, lw=0)
+    axes.plot(
+        places, upper, "v-", color=COLOURS["vermilion"], lw=1.6, ms=5, label="certified: at most"
+    )
     values = [row["estimate"]["value"] for row in rows]
     ends = [row["estimate"]["interval"] for row in rows]
     reach = [
         [max(v - max(low, floor), 0) for v, (low, _) in zip(values, ends, strict=True)],
         [high - v for v, (_, high) in zip(values, ends, strict=True)],
     ]
-    axes.errorbar(
-        places, values, reach, fmt="o", color="black", ms=4, capsize=2, lw=1, label="estimate, 95 %"
-    )
-    axes.plot(places, [r["predicted"] for r in rows], "-", color="0.5", lw=1, label="predicted")
+    axes.errorbar(places, values, reach, fmt="o", color=INK, ms=4, lw=1, label="estimate")
+    axes.plot(places, [r["predicted"] for r in rows], "--", color=SOFT, lw=1, label="predicted")
     shown = [(place, v) for place, v in zip(places, lower, strict=True) if v > 0]
     if shown:
         axes.plot(
-            *zip(*shown, strict=True), "^-", color="#2166ac", lw=1.6, ms=5,
-            label="attack: at least, 95 %",
+            *zip(*shown, strict=True), "^-", color=COLOURS["blue"], lw=1.6, ms=5,
+            label="attack: at least",
         )  # fmt: skip
     axes.set_yscale("log")
-    axes.set_ylim(bottom=floor)
     axes.set_xticks(places, volumes)
-    axes.grid(alpha=0.25, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    mark_below(axes, places, lower, COLOURS["blue"])
+    mark_below(axes, places, values, INK)
+    tidy(axes)

@@ -100,6 +100,6 @@ def _panel(cell: dict[str, Any]) -> dict[str, Any]:
     return {
         "title": f"{records}, {public}",
         "with_public": cell["with_public"],
-        "verdict": verdict,
+        "verdict": f"trend: {verdict}",
         "attacks": cell["steps"],
     }

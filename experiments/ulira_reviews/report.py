@@ -92,8 +92,8 @@ def _panel(cell: Row) -> Row:
     ]
     what = f"sigma {cell['sigma']:g}, {cell['forget']} forgotten, {cell['public']} public data"
     return {
-        "title": f"{what}\ntrend",
+        "title": what,
         "with_public": cell["public"] == "with",
-        "verdict": cell["trend"]["verdict"].split(":")[0],
+        "verdict": f"trend: {cell['trend']['verdict'].split(':')[0]}",
         "attacks": attacks,
     }

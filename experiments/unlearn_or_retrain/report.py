@@ -6,16 +6,16 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from expunge.report.picture import COLOURS, SOFT, save, series, styled, tidy
+
 __all__ = ["crossings", "laws", "limits", "report", "runs", "verdicts"]
 
-COLOURS = ("#b2182b", "#ef8a62", "#67a9cf", "#2166ac")
 NAMES = {"log_sobolev_paper": "paper's bound", "log_sobolev": "log-Sobolev", "shift": "shift"}
 
 
 def report(result: dict[str, Any], folder: Path) -> str:
     """Draw unlearn_or_retrain.png, write every table as Markdown, and return them."""
-    figure = draw(result)
-    figure.savefig(folder / "unlearn_or_retrain.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / "unlearn_or_retrain.png")
     tables = {
         "verdicts": verdicts(result),
         "crossings": crossings(result),
@@ -118,16 +118,16 @@ def _stretch(dearer: list[int] | None) -> str:
     return "never" if dearer is None else f"{dearer[0]:,} to {dearer[1]:,}"
 
 
+@styled
 def draw(result: dict[str, Any]) -> Figure:
-    figure = Figure(figsize=(12.5, 3.9), layout="constrained")
+    figure = Figure(figsize=(11.5, 5), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     _costs(left, result)
     _ratios(middle, result)
     _limits(right, result)
     for axes in (left, middle, right):
-        axes.grid(alpha=0.25, lw=0.5, which="major")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=7)
+        tidy(axes)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
     return figure
 
 
@@ -136,8 +136,8 @@ def _costs(axes: Axes, result: dict[str, Any]) -> None:
     t = settings["learn_steps"]
     fraction = 0.1 if 0.1 in settings["fractions"] else settings["fractions"][0]
     sigma = settings["sigmas"][0]
-    axes.loglog(t, t, color="0.6", lw=1, label="K = T: retraining")
-    for colour, ratio in zip(COLOURS, settings["ratios"], strict=False):
+    axes.plot(t, t, color=SOFT, lw=1, label="K = T: retraining")
+    for place, ratio in enumerate(settings["ratios"]):
         for bound, style in (("log_sobolev_paper", ":"), ("shift", "-")):
             (row,) = [
                 r
@@ -145,15 +145,17 @@ def _costs(axes: Axes, result: dict[str, Any]) -> None:
                 if (r["sigma"], r["fraction"], r["ratio"]) == (sigma, fraction, ratio)
                 and (r["target"], r["level"], r["bound"]) == ("renyi", 1.0, bound)
             ]
-            kept = [(x, k or None) for x, k in zip(t, row["steps"], strict=True)]
+            line = series(place) | {"ls": style, "markevery": 5, "ms": 4}
             label = f"{ratio:g} public for each private" if style == "-" else None
             if label and not any(row["steps"]):
                 label += ": K = 0"
-            axes.loglog(*zip(*kept, strict=True), style, color=colour, lw=1.8, label=label)
+            axes.plot(t, row["steps"], label=label, **line)
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_ylim(bottom=-0.1)
     axes.set_title(
         f"Steps for D_2 <= 1, {fraction:.0%} forgotten, sigma = {sigma:g}\n"
-        "dotted: the paper's bound, solid: ours",
-        fontsize=9,
+        "dotted: the paper's bound, solid: ours"
     )
     axes.set_xlabel("learning steps T")
     axes.set_ylabel("unlearning steps K")
@@ -164,20 +166,18 @@ def _ratios(axes: Axes, result: dict[str, Any]) -> None:
     rows = [r for r in result["ratios"] if r["sigma"] == settings["law_sigma"]]
     t = [row["learn_steps"] for row in rows]
     curves = {
-        "printed": ("as printed, T^b", "0.35", "--"),
-        "small": ("corrected, T^(1/2)", "#1b7837", ":"),
-        "log_sobolev_paper": ("paper's bound", COLOURS[0], "-"),
-        "log_sobolev": ("log-Sobolev", COLOURS[1], "-"),
-        "shift": ("shift, exact on quadratics", COLOURS[3], "-"),
+        "printed": ("as printed, T^b", SOFT, "--", ""),
+        "small": ("corrected, T^(1/2)", COLOURS["green"], ":", ""),
+        "log_sobolev_paper": ("paper's bound", COLOURS["vermilion"], "-", "s"),
+        "log_sobolev": ("log-Sobolev", COLOURS["orange"], "-", "^"),
+        "shift": ("shift, exact on quadratics", COLOURS["blue"], "-", "o"),
     }
-    for key, (label, colour, style) in curves.items():
-        axes.loglog(t, [1 + row[key] for row in rows], style, color=colour, lw=1.8, label=label)
-    axes.set_ylim(0.9, 3000)
-    axes.set_xlim(0.9, 2000)
+    for key, (label, colour, style, marker) in curves.items():
+        line = {"ls": style, "color": colour, "marker": marker, "ms": 4, "markevery": 4}
+        axes.loglog(t, [1 + row[key] for row in rows], label=label, **line)
     axes.set_title(
         f"Public data that makes K <= T, {settings['law_fraction']:.0%} forgotten,\n"
-        f"sigma = {settings['law_sigma']:g}",
-        fontsize=9,
+        f"sigma = {settings['law_sigma']:g}"
     )
     axes.set_xlabel("learning steps T")
     axes.set_ylabel("n_pub / n_priv + 1")
@@ -186,18 +186,18 @@ def _ratios(axes: Axes, result: dict[str, Any]) -> None:
 def _limits(axes: Axes, result: dict[str, Any]) -> None:
     totals = result["settings"]["totals"]
     curves = {
-        "from scratch": ("from scratch, D_2", "0.6"),
-        "n_f/n, delta = 1/n": ("n_f/n fixed, (1, 1/n)", COLOURS[1]),
-        "n_f/n": ("n_f/n fixed, D_2", COLOURS[0]),
-        "n_f": ("n_f fixed, D_2", COLOURS[3]),
+        "from scratch": ("from scratch, D_2", SOFT, "x"),
+        "n_f/n, delta = 1/n": ("n_f/n fixed, (1, 1/n)", COLOURS["orange"], "^"),
+        "n_f/n": ("n_f/n fixed, D_2", COLOURS["vermilion"], "s"),
+        "n_f": ("n_f fixed, D_2", COLOURS["blue"], "o"),
     }
-    for fixed, (label, colour) in curves.items():
+    for fixed, (label, colour, marker) in curves.items():
         steps = [
             r["steps"] for r in result["limits"] if (r["fixed"], r["bound"]) == (fixed, "shift")
         ]
-        axes.semilogx(totals, steps, "o-", ms=3, color=colour, lw=1.8, label=label)
+        axes.semilogx(totals, steps, marker=marker, ms=4, color=colour, label=label)
     axes.set_ylim(bottom=0)
     sigma = result["settings"]["limit_sigma"]
-    axes.set_title(f"Converged models, our bound, sigma = {sigma:g}", fontsize=9)
+    axes.set_title(f"Converged models, our bound, sigma = {sigma:g}")
     axes.set_xlabel("records n")
     axes.set_ylabel("unlearning steps K")

@@ -17,6 +17,7 @@ one: epsilons, deltas and divergences up, and the mu that a target allows down.
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from numbers import Real
 
 import numpy as np
@@ -139,6 +140,7 @@ def epsilon_from_gdp(mu: float, delta: float) -> float:
     return outward(mu * (a + mu / 2)) if a > -mu / 2 else LEAST
 
 
+@lru_cache(maxsize=64)  # a fit asks for the same target again and again
 def gdp_for_epsilon(epsilon: float, delta: float) -> float:
     """The largest mu that meets (epsilon, delta), rounded down."""
     check_delta(delta)

@@ -11,6 +11,7 @@ forgotten records. Strategies of other packages are not listed here: they state 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 from expunge.accounting.assumptions import Assumptions
@@ -21,6 +22,7 @@ __all__ = [
     "KINDS",
     "RELEASE",
     "Kind",
+    "arrivals_in",
     "check_capacity",
     "check_retained",
     "descent_of",
@@ -126,29 +128,47 @@ def descent_of(assumptions: Assumptions, history: History) -> str:
     return "noise_first" if _learns_without_noise(assumptions, history) else "langevin"
 
 
+def arrivals_in(history: History) -> int:
+    """How many records a fit's history says have joined since: whenever there were more of them."""
+    return sum(_arrivals(history))
+
+
+def _arrivals(history: History) -> list[int]:
+    """How many records joined before each phase; none before the first."""
+    samples = [phase.samples for phase in history.phases]
+    return [0, *(max(0, after - before) for before, after in pairwise(samples))]
+
+
 def forgotten_in(kind: Kind, history: History, records: int) -> int:
     """How many records this history says have been forgotten.
 
     Args:
-        records: How many records the first model was trained on, public ones included.
+        records: How many records there have been at any time, public ones included.
     """
-    if kind.learns:
-        return max(phase.forgotten for phase in history.phases)
-    return records - history.phases[-1].samples
+    last = history.phases[-1]
+    if not kind.learns:
+        return records - last.samples
+    if records > history.phases[0].samples:  # some have joined, and need not be in any one phase
+        return records - (last.samples - last.forgotten)
+    return max(phase.forgotten for phase in history.phases)
 
 
 def check_retained(history: History) -> None:
-    """Refuse phases that do not leave the same records: no record has joined since the first fit.
+    """Refuse phases that leave records which no later phase has, or which never joined.
+
+    What a phase leaves is what it had, less what has been forgotten since. It is the same in all
+    phases, but for records that joined in between and are still there.
 
     Raises:
         InvalidInput: a phase leaves other records; the first such phase is named.
     """
-    left = history.phases[-1].samples - history.phases[-1].forgotten
-    for i, phase in enumerate(history.phases):
-        if phase.samples - phase.forgotten != left:
+    left = [phase.samples - phase.forgotten for phase in history.phases]
+    arrivals = _arrivals(history)
+    for i, (here, after) in enumerate(pairwise(left)):
+        if not here <= after <= here + arrivals[i + 1]:
             raise InvalidInput(
                 f"history.phases[{i}].samples",
-                f"leaves {phase.samples - phase.forgotten} records, the last phase {left}",
+                f"leaves {here} records, the next phase {after}, and {arrivals[i + 1]} joined",
             )
 
 
@@ -156,16 +176,21 @@ def check_capacity(history: History, *, capacity: int, records: int) -> None:
     """Refuse a history that does not count a whole capacity at every model handed out.
 
     Requests that look at models are covered if z = 0 at each of them and every phase counts all
-    records that may still be asked for: forgotten = capacity - (records - samples)  (THEORY 8 b).
+    records that may still be asked for: forgotten = capacity less those that had left by then
+    (THEORY 8 b).
+
+    Args:
+        records: How many records there have been at any time, public ones included.
 
     Raises:
         InvalidInput: a phase counts less; it is named.
     """
+    arrivals = _arrivals(history)
     for i, phase in enumerate(history.phases):
-        place = f"history.phases[{i}]"
+        place, there = f"history.phases[{i}]", records - sum(arrivals[i + 1 :])
         if phase.batches is not None or phase.poisson is not None:
             raise InvalidInput(place, "a capacity is counted for full batches only")
-        if phase.forgotten != capacity - (records - phase.samples):
+        if phase.forgotten != capacity - (there - phase.samples):
             raise InvalidInput(f"{place}.forgotten", "is not what is left of the capacity")
         later = history.phases[i + 1 : i + 2]
         if later and later[0].samples != phase.samples and not phase.released:

@@ -12,7 +12,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History
-from expunge.accounting.kinds import KINDS, Kind, check_capacity, check_retained, forgotten_in
+from expunge.accounting.kinds import (
+    KINDS,
+    Kind,
+    arrivals_in,
+    check_capacity,
+    check_retained,
+    forgotten_in,
+)
 from expunge.accounting.number_checks import MOST_STEPS
 from expunge.accounting.reservations import EarlierReleases, Provenance
 from expunge.accounting.witness import Witness
@@ -82,7 +89,10 @@ class Stated(FrozenRecord):
         default=None, description="Of a strategy that this package does not know."
     )
     records: int | None = Field(
-        default=None, ge=1, description="That the first model was trained on, public ones included."
+        default=None,
+        ge=1,
+        description="That were there at any time, public ones included: at the first fit, and all "
+        "that have joined since.",
     )
     forgotten: int | None = Field(
         default=None, ge=0, description="Records that this model no longer rests on."
@@ -174,13 +184,19 @@ def _earlier_releases(stated: Stated, history: History) -> EarlierReleases:
 
 
 def _records(stated: Stated, kind: Kind, history: History) -> int:
-    """How many records the first model was trained on."""
-    records = history.phases[0].samples if kind.learns else stated.records
+    """How many records there have been at any time."""
+    joined = _joined(stated, history)
+    records = history.phases[0].samples + joined if kind.learns else stated.records
     if records is None:
         raise InvalidInput("records", f"must be stated for {stated.strategy}: its history has none")
     if stated.records not in (None, records):
-        raise InvalidInput("records", f"is {stated.records}, but the history begins with {records}")
+        raise InvalidInput("records", f"is {stated.records}, but the history has {records}")
     return records
+
+
+def _joined(stated: Stated, history: History) -> int:
+    """How many records have joined by the history of a fit; a history alone says nothing of it."""
+    return 0 if stated.workspace is None else arrivals_in(history)
 
 
 def _forgotten(stated: Stated, kind: Kind, history: History, records: int) -> int:
@@ -195,11 +211,18 @@ def _forgotten(stated: Stated, kind: Kind, history: History, records: int) -> in
         raise InvalidInput(
             "forgotten", f"is {stated.forgotten}, but the history counts {forgotten} records"
         )
-    if not stated.sequence <= max(1, forgotten):
+    if not stated.sequence <= max(1, forgotten) + _most_joined(stated, kind, history, records):
         raise InvalidInput("sequence", f"is {stated.sequence}, with {forgotten} forgotten records")
     if (stated.subjects or 0) > forgotten:
         raise InvalidInput("subjects", f"{stated.subjects} of {forgotten} records")
     return forgotten
+
+
+def _most_joined(stated: Stated, kind: Kind, history: History, records: int) -> int:
+    """How many records can have joined; the history of a release does not say."""
+    if kind.learns or stated.workspace is None:
+        return _joined(stated, history)
+    return records - 1
 
 
 def _check_chain(stated: Stated) -> None:

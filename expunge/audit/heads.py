@@ -179,7 +179,7 @@ class Heads:
         def product(vectors: Tensor) -> Tensor:
             stacked = vectors.reshape(-1, width).to(features.dtype)
             moved = (stacked @ features.T).view(-1, outputs, len(features)).transpose(1, 2)
-            bent = loss.residual_derivative(scores, moved).transpose(1, 2)
+            bent = loss.residual_derivative(scores, moved, rows.targets).transpose(1, 2)
             image = bent.reshape(-1, len(features)) @ features
             return image.view_as(vectors).to(vectors.dtype) / len(features) + loss.l2 * vectors
 

@@ -47,7 +47,10 @@ def fit(
             help="final sees only the model after deletion; all sees earlier models as well."
         ),
     ] = "final",
-    l2: Annotated[float, typer.Option(help="Ridge, which acts on every coordinate.")] = 1e-3,
+    l2: Annotated[
+        str,
+        typer.Option(help="Ridge on every coordinate: a number, or public to have it chosen."),
+    ] = "1e-3",
     row_norm: Annotated[
         str | None, typer.Option(help="Norm that rows are scaled down to: a number, or public.")
     ] = None,
@@ -73,6 +76,10 @@ def fit(
             help="Requests may depend on released models: count every model, or refuse.",
         ),
     ] = False,
+    capacity: Annotated[
+        float | None,
+        typer.Option(help="Share of private records that may go under langevin; 0.1 by default."),
+    ] = None,
     max_width: MaxWidth = None,
     max_inflated: MaxInflated = None,
     separator: Separator = ",",
@@ -88,7 +95,7 @@ def fit(
 ) -> None:
     """Learn from private and public records, and make a workspace."""
     from expunge.workspace.fit import fit as make
-    from expunge.workspace.options import Options, row_norm_of
+    from expunge.workspace.options import Options, number_or_public
 
     options = Options(
         id=id,
@@ -97,8 +104,8 @@ def fit(
         delta=delta,
         strategy=strategy,
         observer=observer,
-        l2=l2,
-        row_norm=row_norm_of(row_norm),
+        l2=number_or_public("l2", l2),
+        row_norm=None if row_norm is None else number_or_public("row_norm", row_norm),
         classes=None if classes is None else tuple(name.strip() for name in classes.split(",")),
         drop=tuple(drop or ()),
         task=task,
@@ -106,6 +113,7 @@ def fit(
         released=not unreleased,
         adaptive_requests=adaptive_requests,
         publish_names=publish_names,
+        capacity=capacity,
     )
     notices: list[str] = []
     with stages("fit") as progress:

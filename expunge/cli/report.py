@@ -14,12 +14,20 @@ __all__ = ["report"]
 def report(
     workspace: Annotated[Path, typer.Argument()],
     output: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    operator: Annotated[
+        str | None,
+        typer.Option(envvar="EXPUNGE_OPERATOR", help="Who answers for the workspace, by name."),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(help="Labelled rows that the model has never seen: its accuracy on them."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Write a self-contained report: what was certified, for whom, at what cost."""
+    """Check a workspace, and write a self-contained report: what was certified, for whom."""
     from expunge.workspace.report import report as write
 
     with stages("report") as progress:
-        progress("drawing")
-        document = write(workspace, output)
+        progress("checking and drawing")
+        document = write(workspace, output, operator=operator, test=test)
     print_json(document) if json else print(f"report: {document['output']}")

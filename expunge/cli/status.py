@@ -1,5 +1,6 @@
 """`expunge status WORKSPACE`: what is there, what was asked, what is certified."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +46,10 @@ def show(document: dict[str, Any]) -> None:
         f"{records['forgotten']:,} forgotten"
     )
     console.print(f"model {document['model']['number']}: {document['model']['sha256'][:16]}")
+    if document["settled"] is not None:
+        console.print(_settings(document["settled"]), markup=False)
+    for line in _capacities(document.get("capacity_curve")):
+        console.print(line, markup=False)
     for request in document["requests"]:
         mark = MARKS[request["state"]]
         console.print(f"{escape(request['name'])}: {_records(request['records'])}, {mark}")
@@ -121,3 +126,26 @@ def _show_scores(console: Any, document: dict[str, Any]) -> None:
 
 def _records(count: int) -> str:
     return "1 record" if count == 1 else f"{count:,} records"
+
+
+def _settings(settled: dict[str, Any]) -> str:
+    """The settings of the model in one line, each with where it came from."""
+    parts = [
+        f"{name} {settled[name]:.4g} ({settled[f'{name}_from']})" for name in ("l2", "row_norm")
+    ]
+    if settled["capacity"] is not None:
+        parts.append(f"capacity {settled['capacity']:g}")
+    return f"settings: strategy {settled['strategy']}, {', '.join(parts)}"
+
+
+def _capacities(curve: dict[str, Any] | None) -> Iterator[str]:
+    """What other capacities would cost, a line for each."""
+    if curve is None:
+        return
+    yield (
+        f"{curve['measure']} on public records held out: {curve['public_only']:.3f} for the model "
+        f"of public records alone, {curve['constant']:.3f} for a constant, and by capacity"
+    )
+    for point in curve["points"]:
+        records = _records(point["records"])
+        yield f"  {point['capacity']:g} ({records}): {point['score']:.3f}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from expunge.core.checks import positive
 
-__all__ = ["bounded_rows", "public_row_norm"]
+__all__ = ["bounded_rows", "largest_unscaled", "public_row_norm"]
 
 BLOCK = 256
 
@@ -36,7 +36,7 @@ def bounded_rows(
     positive("row_norm", row_norm)
     dtype = features.dtype if features.dtype in (np.float32, np.float64) else np.float64
     width = features.shape[1]
-    most = row_norm / math.sqrt(2) if intercept else row_norm
+    most = largest_unscaled(row_norm) if intercept else row_norm
     # Slightly below the bound, to leave room for the rounding of the norm and of the row.
     most *= 1 - 4 * np.finfo(dtype).eps - (width + 8) * np.finfo(np.float64).eps
     shape = len(features), width + intercept
@@ -59,6 +59,11 @@ def _scale(rows: np.ndarray, most: float) -> np.ndarray:
     above = norms > most
     factors = np.divide(most, norms / np.where(largest > 0, largest, 1.0), where=above, out=norms)
     return np.where(above, unit * factors, rows)
+
+
+def largest_unscaled(row_norm: float) -> float:
+    """F: rows of a norm up to this, beside an intercept, stay as they are."""
+    return row_norm / math.sqrt(2)
 
 
 def public_row_norm(features: np.ndarray) -> float:

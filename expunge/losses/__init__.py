@@ -9,5 +9,6 @@ from expunge.losses.declared import Declared
 from expunge.losses.logistic import Logistic
 from expunge.losses.softmax import Softmax
 from expunge.losses.squared import Squared
+from expunge.losses.weighted import Weighted
 
-__all__ = ["Declared", "Logistic", "Softmax", "Squared"]
+__all__ = ["Declared", "Logistic", "Softmax", "Squared", "Weighted"]

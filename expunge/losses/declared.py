@@ -72,6 +72,10 @@ class Declared:
     def largest_at_zero(self) -> float:
         return math.inf
 
+    @property
+    def largest_weight(self) -> float:
+        return 1.0
+
     def gradient_bound(self, theta_norm: float) -> float:
         return self.lipschitz
 
@@ -89,7 +93,9 @@ class Declared:
             )
         return slopes
 
-    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+    def residual_derivative(
+        self, scores: Tensor, moved: Tensor, targets: Tensor | None = None
+    ) -> Tensor:
         """The declared bend: a safe direction for solvers, whose result is checked anyway."""
         return self.bend * moved
 

@@ -36,13 +36,13 @@ class ExactSum:
 
     def plus(self, whole: Tensor) -> "ExactSum":
         """The sum with these whole numbers (int64) added, or their negatives to take them off."""
-        low = self.low + (whole & MASK)
-        high = self.high + (whole >> SHIFT) + (low >> SHIFT)
-        return ExactSum(high, low & MASK)
+        low = (whole & MASK).add_(self.low)
+        high = (whole >> SHIFT).add_(self.high).add_(low >> SHIFT)
+        return ExactSum(high, low.bitwise_and_(MASK))
 
     def value(self, unit: float) -> Tensor:
         """The sum times a power of two, each number rounded once to float64."""
-        return (self.high.double() * 2.0**SHIFT + self.low.double()) * unit
+        return self.high.double().mul_(2.0**SHIFT).add_(self.low.double()).mul_(unit)
 
 
 class Running:

@@ -44,6 +44,11 @@ class LinearLoss(Protocol):
         """The largest loss of any row at theta = 0; infinite where nothing is known."""
         ...
 
+    @property
+    def largest_weight(self) -> float:
+        """The most that a row's residual is multiplied by; 1 where nothing is weighted."""
+        ...
+
     def gradient_bound(self, theta_norm: float) -> float:
         """A bound on every row's gradient for ||theta|| <= theta_norm; at most `lipschitz`."""
         ...
@@ -56,8 +61,14 @@ class LinearLoss(Protocol):
         """Derivative by the scores: (..., rows, outputs)."""
         ...
 
-    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
-        """Derivative of `residual` along a change of the scores: (..., rows, outputs)."""
+    def residual_derivative(
+        self, scores: Tensor, moved: Tensor, targets: Tensor | None = None
+    ) -> Tensor:
+        """Derivative of `residual` along a change of the scores: (..., rows, outputs).
+
+        Args:
+            targets: Where it depends on them; without them an upper bound is returned.
+        """
         ...
 
     def assumptions(self, radius: float | None = None) -> Assumptions:

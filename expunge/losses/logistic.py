@@ -45,6 +45,10 @@ class Logistic:
     def largest_at_zero(self) -> float:
         return math.log(2)
 
+    @property
+    def largest_weight(self) -> float:
+        return 1.0
+
     def gradient_bound(self, theta_norm: float) -> float:
         return self.lipschitz
 
@@ -55,7 +59,9 @@ class Logistic:
     def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
         return torch.sigmoid(scores) - (targets > 0).to(scores.dtype)[:, None]
 
-    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+    def residual_derivative(
+        self, scores: Tensor, moved: Tensor, targets: Tensor | None = None
+    ) -> Tensor:
         p = torch.sigmoid(scores)
         return p * (1 - p) * moved
 

@@ -123,9 +123,9 @@ class Objective:
         def product(direction: Tensor) -> Tensor:
             along = direction.to(at)
             total = torch.zeros_like(at, dtype=torch.float64)
-            for (stored, _), known in zip(self.chunks(), scores.split(CHUNK), strict=True):
+            for (stored, targets), known in zip(self.chunks(), scores.split(CHUNK), strict=True):
                 rows = stored.to(dtype)
-                total += self.loss.residual_derivative(known, rows @ along.T).T @ rows
+                total += self.loss.residual_derivative(known, rows @ along.T, targets).T @ rows
             return total.to(direction.device) / self.nbar + self.loss.l2 * direction
 
         return product
@@ -196,7 +196,9 @@ def gradient_rounding(
       because the matrix of absolute values of a sum of outer products has at most that norm;
     - a score's error is at most g(D) ||x|| ||theta||, which moves r_i by at most as much (softmax,
       sigmoid and the identity are 1-Lipschitz) or curvature/B^2 times as much, by a user's word;
-      exp, its sum over C outputs and the division add at most g(C + 16) (1 + ||r||);
+      exp, its sum over C outputs and the division add at most g(C + 16) (1 + ||r||); all of this
+      times the largest weight, where rows are weighted, and the product with a weight is one more
+      operation on each summand, of the two that the sum's g(c + n/c + 2) has to spare;
     - division by nbar, the ridge product and the final sum add
       8 u (M n/nbar + l2 (||theta|| + ||center||)).
 
@@ -209,9 +211,9 @@ def gradient_rounding(
     chunks = -(-rows // CHUNK)
     share = rows / divisor
     steepest = loss.gradient_bound(theta_norm)  # bounds ||r_i|| ||x_i||
-    bend = max(1.0, loss.curvature / loss.row_norm**2)
+    bend = max(loss.largest_weight, loss.curvature / loss.row_norm**2)
     scores = bend * g(features + 2) * loss.row_norm * theta_norm
-    transcendental = g(loss.outputs + 16) * (1 + steepest / loss.row_norm)
+    transcendental = g(loss.outputs + 16) * (loss.largest_weight + steepest / loss.row_norm)
     residuals = (scores + transcendental) * loss.row_norm
     summation = g(min(CHUNK, rows) + chunks + 2) * steepest
     ridge = 8 * UNIT * (steepest * share + loss.l2 * (theta_norm + center_norm))

@@ -48,6 +48,10 @@ class Softmax:
     def largest_at_zero(self) -> float:
         return math.log(self.classes)
 
+    @property
+    def largest_weight(self) -> float:
+        return 1.0
+
     def gradient_bound(self, theta_norm: float) -> float:
         return self.lipschitz
 
@@ -60,7 +64,9 @@ class Softmax:
         minus = -torch.ones_like(index, dtype=scores.dtype)
         return torch.softmax(scores, -1).scatter_add(-1, index, minus)
 
-    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+    def residual_derivative(
+        self, scores: Tensor, moved: Tensor, targets: Tensor | None = None
+    ) -> Tensor:
         p = torch.softmax(scores, -1)
         along = p * moved
         return along - p * along.sum(-1, keepdim=True)

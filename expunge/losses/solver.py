@@ -197,8 +197,10 @@ def _descend(objective: Objective, theta: Tensor, tolerance: float) -> tuple[Ten
 
 def _mean_curvature(objective: Objective, theta: Tensor) -> float:
     """The loss's curvature at theta along its first output, averaged over the first rows."""
-    rows, _ = next(iter(objective.chunks()))
+    rows, targets = next(iter(objective.chunks()))
     scores = rows.double() @ theta.T.to(rows.device)
     probe = torch.zeros_like(scores)
     probe[:, 0] = 1
-    return float((objective.loss.residual_derivative(scores, probe) * probe).sum() / len(rows))
+    return float(
+        (objective.loss.residual_derivative(scores, probe, targets) * probe).sum() / len(rows)
+    )

@@ -51,6 +51,10 @@ class Squared:
     def largest_at_zero(self) -> float:
         return self.target_norm**2 / 2
 
+    @property
+    def largest_weight(self) -> float:
+        return 1.0
+
     def gradient_bound(self, theta_norm: float) -> float:
         return self.row_norm * (self.row_norm * theta_norm + self.target_norm)
 
@@ -64,7 +68,9 @@ class Squared:
     def residual(self, scores: Tensor, targets: Tensor) -> Tensor:
         return scores - self.clipped(targets)[:, None].to(scores.dtype)
 
-    def residual_derivative(self, scores: Tensor, moved: Tensor) -> Tensor:
+    def residual_derivative(
+        self, scores: Tensor, moved: Tensor, targets: Tensor | None = None
+    ) -> Tensor:
         return moved
 
     def clipped(self, targets: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from expunge.accounting import attack_power
-from expunge.report.picture import encode
+from expunge.report.picture import COLOURS, SOFT, encode, styled, tidy
 
 __all__ = ["draw", "power"]
 
@@ -17,26 +17,34 @@ def power(claim: dict[str, Any], alarms: np.ndarray) -> np.ndarray:
     return attack_power.power(alarms, **figures)
 
 
-def draw(claim: dict[str, Any], kind: str = "svg") -> bytes:
+@styled
+def draw(claim: dict[str, Any], kind: str = "svg", *, narrow: bool = False) -> bytes:
     """Draw the most power that the claim leaves any test, over its false alarms.
 
     Args:
         claim: Of a certificate, as JSON.
+        narrow: For a telephone.
     """
-    alarms = np.linspace(0, 1, 401)
+    alarms = np.linspace(0, 1, 201)
     best = power(claim, alarms)
-    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    figure = Figure(figsize=(4.2, 4.1) if narrow else (5.2, 4.6), layout="constrained")
     axes = figure.subplots()
-    axes.fill_between(alarms, alarms, best, color="#2166ac", alpha=0.18, lw=0)
-    axes.plot(alarms, best, color="#2166ac", lw=2.2, label="certified limit of any test")
-    axes.plot([0, 1], [0, 1], color="0.5", ls=":", lw=1.2, label="guessing")
-    axes.set_xlabel("false alarms")
-    axes.set_ylabel("forgotten records noticed")
-    axes.set_title("What an attacker can achieve at most", fontsize=10)
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    axes.fill_between(alarms, alarms, best, color=COLOURS["blue"], alpha=0.2, lw=0)
+    axes.plot(alarms, best, color=COLOURS["blue"], label="the most this certificate leaves")
+    axes.plot([0, 1], [0, 1], color=SOFT, ls=":", label="guessing")
+    at = attack_power.ALARMS
+    axes.plot(
+        at, power(claim, np.array([at]))[0], "o", color=COLOURS["vermilion"],
+        label="the sentence above", clip_on=False,
+    )  # fmt: skip
+    shares = np.linspace(0, 1, 5)
+    axes.set_xticks(shares, [f"{100 * share:.0f} %" for share in shares])
+    axes.set_yticks(shares, [f"{100 * share:.0f} %" for share in shares])
+    axes.set_xlabel("wrong about innocent models")
+    axes.set_ylabel("recognises this model")
+    axes.legend(loc="lower right")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
-    axes.grid(alpha=0.25, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
     return encode(figure, kind)

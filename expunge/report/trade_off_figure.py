@@ -3,71 +3,86 @@
 Draws from the JSON of `expunge.accounting.trade_offs`; knows no model and computes nothing.
 """
 
+import math
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from expunge.report.picture import encode
+from expunge.report.picture import SOFT, encode, legend_below, series, styled, tidy
 
 __all__ = ["draw"]
 
-COLOURS = ("#b2182b", "#ef8a62", "#67a9cf", "#2166ac", "#053061")
 
-
-def draw(curves: dict[str, Any], kind: str = "png") -> bytes:
+@styled
+def draw(curves: dict[str, Any], kind: str = "png", *, narrow: bool = False) -> bytes:
     """Draw the required sigma over the forget fraction, and the price over epsilon.
 
     Args:
         kind: png, svg or pdf.
+        narrow: For a telephone: below each other.
     """
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    noise, price = figure.subplots(1, 2)
+    figure = Figure(figsize=(4.2, 7.4) if narrow else (8, 4.1), layout="constrained")
+    noise, price = figure.subplots(*((2, 1) if narrow else (1, 2)))
     shares = [100 * fraction for fraction in curves["fractions"]]
-    for colour, curve in zip(COLOURS, curves["curves"], strict=False):
+    for place, curve in enumerate(curves["curves"]):
+        style = series(place) | {"markevery": 4, "ms": 4}
         label = f"{curve['public']:,} public records"
-        noise.plot(shares, _gaps(curve["sigma"]), color=colour, label=label, lw=2)
-        price.semilogx(curves["epsilons"], _gaps(curve["price"]), color=colour, lw=2)
+        noise.plot(shares, _gaps(curve["sigma"]), label=label, **style)
+        price.semilogx(curves["epsilons"], _gaps(curve["price"]), **style)
     for axes, name in ((noise, "sigma"), (price, "price")):
         if any(value for curve in curves["curves"] for value in curve[name] if value):
             axes.set_yscale("log")
     noise.set_xlabel("private records to forget (%)")
     noise.set_ylabel("required noise sigma")
     noise.set_title(
-        f"epsilon = {curves['epsilon']:g}, delta = {curves['delta']:g}, "
-        f"{curves['unlearn_steps']:,} unlearning steps",
-        fontsize=10,
+        f"epsilon = {curves['epsilon']:g}, delta = {curves['delta']:g},\n"
+        f"{curves['unlearn_steps']:,} unlearning steps"
     )
-    noise.legend(frameon=False, fontsize=9)
     price.set_xlabel("epsilon")
-    forget = f"forget {curves['forget']:,} of {curves['private']:,}"
+    low, high = min(curves["epsilons"]), max(curves["epsilons"])
+    ticks = [e for e in (0.01, 0.1, 1, 10) if low <= e * (1 + 1e-9) and e <= high * (1 + 1e-9)]
+    price.set_xticks(ticks, [f"{e:g}" for e in ticks])
+    price.set_xticks([], minor=True)
+    forget = f"forget {curves['forget']:,} of {curves['private']:,},"
     if curves["price"] == "unlearn_steps":
-        _retraining_line(price, curves["learn_steps"])
+        _retraining_line(price, curves["learn_steps"], curves)
         price.set_ylabel("unlearning steps K")
-        price.set_title(f"{forget}, sigma = {curves['sigma']:.3g}", fontsize=10)
+        price.set_title(f"{forget}\nsigma = {curves['sigma']:.3g}")
     else:
         price.set_ylabel("required noise sigma")
-        price.set_title(f"{forget}, learned model released", fontsize=10)
-    for axes in (noise, price):
-        axes.grid(alpha=0.25, which="both", lw=0.5)
-        axes.spines[["top", "right"]].set_visible(False)
+        price.set_title(f"{forget}\nlearned model released")
+    for axes, name in ((noise, "sigma"), (price, "price")):
+        tidy(axes)
+        if all(value is None for curve in curves["curves"] for value in curve[name]):
+            nothing = "nothing reaches these targets"
+            axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes, color=SOFT)
+    legend_below(figure, 1 if narrow else 3)
     return encode(figure, kind)
 
 
-def _retraining_line(axes: Axes, learn_steps: int) -> None:
-    axes.axhline(learn_steps, color="0.6", ls=":", lw=1)
-    axes.text(
-        0.01,
-        learn_steps,
+def _retraining_line(axes: Axes, learn_steps: int, curves: dict[str, Any]) -> None:
+    axes.axhline(learn_steps, color=SOFT, ls=":", lw=1.2)
+    axes.annotate(
         "retraining",
-        transform=axes.get_yaxis_transform(),
-        color="0.4",
-        fontsize=8,
-        va="top",
-        ha="left",
+        (0.01, learn_steps),
+        (0, 3),
+        xycoords=axes.get_yaxis_transform(),
+        textcoords="offset points",
+        color=SOFT,
+        fontsize=9,
+        va="bottom",
     )
     axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(bottom=0)
+    most = max(
+        (value for curve in curves["curves"] for value in curve["price"] if value),
+        default=learn_steps,
+    )
+    top = max(most, learn_steps)
+    axes.set_ylim(-0.1, 3 * top)
+    powers = range(math.ceil(math.log10(3 * top)))
+    axes.set_yticks([0, *(10**power for power in powers)])
+    axes.set_yticklabels(["0", *(f"{10**power:,}" for power in powers)])
 
 
 def _gaps(values: list[float | None]) -> list[float]:

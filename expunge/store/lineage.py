@@ -18,7 +18,12 @@ __all__ = ["Lineage"]
 
 
 class Lineage(BaseModel):
-    """The random name of a fit, and the hashes of its certificates in order."""
+    """The random name of a fit, and a hash for each of its requests in order.
+
+    Args:
+        issued: Hashes of the certificates; before the first of them, of models that records joined
+            while nothing was forgotten, which have none.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

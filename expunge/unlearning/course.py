@@ -80,7 +80,7 @@ class Course:
         if job.adaptive_requests and share is not None:
             if not isinstance(scheme, FullBatch):
                 raise ValueError("scheme: adaptive_requests=True needs FullBatch()")
-            capacity = min(records_of_capacity(share, roster), roster.records - 1)
+            capacity = min(records_of_capacity(share, roster), roster.at_fit - 1)
         if before is None or before.history is None:
             return cls(roster, scheme, capacity=capacity)
         past = before.history.phases
@@ -107,7 +107,7 @@ class Course:
 
     def history(self, phases: Sequence[Phase]) -> History:
         """The whole history, with these phases after those so far."""
-        count = self.roster.records if self.scheme.normaliser == "fixed" else None
+        count = self.roster.at_fit if self.scheme.normaliser == "fixed" else None
         return History((*self.past, *phases), self.scheme.normaliser, count)
 
     def rounds_after(self, phases: Sequence[Phase]) -> tuple[int, ...]:
@@ -138,8 +138,8 @@ def _since_deleted(
 
 
 def records_of_capacity(share: float, roster: Roster) -> int:
-    """How many records may be forgotten in all."""
-    return max(1, math.ceil(share * roster.private))
+    """How many records may be forgotten in all: a number fixed at fit, whoever joins later."""
+    return max(1, math.ceil(share * (roster.at_fit - roster.public)))
 
 
 def setting_for(

@@ -7,8 +7,9 @@ not.
 
 import secrets
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Self
 
 import torch
@@ -41,7 +42,8 @@ class Fitted(Secret):
         lineage: A random name of the fit, the same after every request.
         copied: This state was saved, loaded or copied, so that another one may exist.
         certificate: The certificate of the last request.
-        issued: Hashes of the certificates since fit, in order.
+        issued: A hash for each request since fit, in order: of its certificate, or of the model's
+            file where records joined before any was forgotten, which needs no certificate.
         fingerprint: Checksums of all that is stored, taken at fit and at every request and
             carried by copies; never published. The first is of model and secret state, the others
             of blocks of records, so that a request renews those that it changes.
@@ -80,15 +82,19 @@ class Fitted(Secret):
         """The state after a request, before its certificate is issued."""
         return replace(self, job=job, outcome=outcome.lay_out())
 
-    def with_certificate(self, certificate: Certificate, rows: Sequence[int]) -> Self:
+    def with_certificate(self, certificate: Certificate | None, rows: Iterable[int]) -> Self:
         """The state once its certificate is issued, with a fingerprint of its own.
 
         Args:
-            rows: The request's, which have been erased.
+            certificate: None where nothing has been forgotten, so that there is nothing to certify.
+            rows: The request's, which have been erased or have joined.
         """
-        issued = (*self.issued, certificate.sha256)
+        made = sha256(self.model_bytes).hexdigest() if certificate is None else certificate.sha256
         return replace(
-            self, certificate=certificate, issued=issued, fingerprint=self._renewed(rows)
+            self,
+            certificate=certificate,
+            issued=(*self.issued, made),
+            fingerprint=self._renewed(rows),
         )
 
     def check_unchanged(self) -> None:
@@ -101,7 +107,7 @@ class Fitted(Secret):
         if self._digest() != self.fingerprint:
             raise NoCertificate(CHANGED)
 
-    def check_request(self, rows: Sequence[int]) -> None:
+    def check_request(self, rows: Iterable[int]) -> None:
         """Check the same of what a request reads in any case: its own rows, and the state.
 
         Its cost does not depend on how many records there are, if they are a linear model's.
@@ -116,7 +122,8 @@ class Fitted(Secret):
     def _check_last(self) -> None:
         if self.rows.erasures != self.job.roster.request:
             raise NoCertificate(
-                "a later request has erased records of this state; go on from the state after it"
+                "a later request has erased records of this state, or added some; go on from the "
+                "state after it"
             )
 
     def _digest(self) -> bytes:
@@ -125,11 +132,12 @@ class Fitted(Secret):
         blocks = range(-(-len(columns[0]) // BLOCK)) if columns else ()
         return self._state_checksum() + b"".join(_block_checksum(columns, i) for i in blocks)
 
-    def _renewed(self, rows: Sequence[int]) -> bytes:
+    def _renewed(self, rows: Iterable[int]) -> bytes:
         """The fingerprint with new checksums for the state and for blocks that hold these rows."""
         if self.fingerprint is None or not self._columns:
             return self._digest()
-        renewed = bytearray(self.fingerprint)
+        blocks = -(-len(self._columns[0]) // BLOCK)  # rows that joined have made them more
+        renewed = bytearray(self.fingerprint).ljust(SIZE * (1 + blocks), b"\0")
         renewed[:SIZE] = self._state_checksum()
         for block in {row // BLOCK for row in rows}:
             place = SIZE * (1 + block)

@@ -1,6 +1,6 @@
 """What every strategy is given, for every kind of model: the roster, the target, the observer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -51,3 +51,12 @@ class Job(Secret):
     def without(self, rows: Iterable[int]) -> Self:
         """The problem after one more request, for these rows; their values are not touched."""
         return replace(self, roster=self.roster.without(rows))
+
+    def with_more(self, roster: Roster, columns: Sequence[Tensor]) -> Self:
+        """The problem after one more request, at which records joined.
+
+        Args:
+            roster: With those records.
+            columns: As `row_columns`, with a row for each of them at the end.
+        """
+        raise NotImplementedError

@@ -1,8 +1,10 @@
 """All or nothing: a request, the new state and its certificate, for every kind of model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
+
+from torch import Tensor
 
 from expunge.accounting.certificate import Certificate
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
@@ -10,9 +12,9 @@ from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.ids import check_request
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import Job
-from expunge.unlearning.outcome import ROWS
+from expunge.unlearning.outcome import ROWS, Outcome
 
-__all__ = ["honour", "refresh"]
+__all__ = ["honour", "join", "refresh"]
 
 State = TypeVar("State", bound=Fitted)
 
@@ -40,7 +42,7 @@ def honour(
     with fitted.rows.busy:
         rows = fitted.job.roster.rows_of(ids)
         fitted.check_request(rows)
-        after = _after(fitted, fitted.job.without(rows))
+        after = _after(fitted, fitted.job.without(rows), fitted.strategy.forget)
         certificate = certify(after, request)
         accept(after)
         secret = after.outcome.secret
@@ -48,6 +50,46 @@ def honour(
         # Everything succeeded: only now does anything change.
         with fitted.rows.erasing(rows, kept):
             return after.with_certificate(certificate, rows), certificate.model_copy(deep=True)
+
+
+def join(
+    fitted: State,
+    columns: Sequence[Tensor],
+    ids: Any,
+    *,
+    again: bool = False,
+    request: str | None = None,
+    accept: Callable[[State], None] = lambda _: None,
+) -> tuple[State, Certificate | None]:
+    """Add records: the state after it, and its certificate; None while nothing was forgotten.
+
+    The earlier state refuses from then on. Another thread waits.
+
+    Args:
+        columns: Their values, as the row store has them, checked and within their bounds.
+        ids: One for each; None goes on with row numbers.
+        again: Ids that were forgotten may come back, as new records.
+        request, accept: As for `honour`.
+
+    Raises:
+        ValueError: an id that is there, has been forgotten, or is given twice, named.
+        NoCertificate: nothing was changed; the message says why.
+    """
+    check_request(request)
+    if not fitted.job.row_columns:
+        raise NoCertificate("add: no records can join a network; fit again with all of them")
+    with fitted.rows.busy:
+        before = fitted.job.roster
+        roster = before.with_more(ids, len(columns[-1]), again=again)
+        fitted.check_request([before.records - 1])  # its block goes on with the new rows
+        longer = fitted.rows.longer(columns)
+        after = _after(fitted, fitted.job.with_more(roster, longer), fitted.strategy.add)
+        certificate = certify(after, request) if roster.forgotten else None
+        accept(after)
+        # Everything succeeded: only now does anything change.
+        with fitted.rows.adding(longer):
+            made = after.with_certificate(certificate, roster.last_joined)
+        return made, None if certificate is None else certificate.model_copy(deep=True)
 
 
 def refresh(fitted: State) -> State:
@@ -71,14 +113,14 @@ def refresh(fitted: State) -> State:
         return replace(fitted, outcome=outcome.lay_out(), fingerprint=None)
 
 
-def _after(fitted: State, job: Job) -> State:
+def _after(fitted: State, job: Job, verb: Callable[[Any, Outcome], Outcome]) -> State:
     """The state after a request, made from records that are as they were.
 
     Raises:
         NoCertificate: the strategy gave none, or read records that have changed.
     """
     try:
-        after = fitted.after(job, fitted.strategy.forget(job, fitted.outcome))
+        after = fitted.after(job, verb(job, fitted.outcome))
     except Exception as error:
         fitted.check_unchanged()  # which says better what is wrong
         if isinstance(error, NotConverged):

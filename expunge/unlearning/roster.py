@@ -1,11 +1,12 @@
-"""Which records there are, and which of them left at which request. Public records come first.
+"""Which records there are, and which joined or left at which request. Public records come first.
 
-A row is a record's number from fit on; it never changes. `without` takes time in proportion to the
-request, not to the data: it adds one short list to those of the requests before, and looking up
-who has left takes a few binary searches, however many requests there were.
+A row is a record's number for good: those at fit have the first ones, whoever joins later the next
+ones, and an id that was forgotten and came back has a new row. `without` takes time in proportion
+to the request, not to the data: it adds one short list to those of the requests before, and looking
+up who has left takes a few binary searches, however many requests there were.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 
 from expunge.sampling.batches import keys_of
-from expunge.unlearning.ids import as_list
+from expunge.unlearning.ids import as_list, grow, ids_by_row, new_ids
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Roster"]
@@ -23,14 +24,18 @@ __all__ = ["Roster"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Roster(Secret):
-    """The records by row, and the rows that left, request by request.
+    """The records by row, and the rows that joined and left, request by request.
+
+    A request is one to forget records, or one to add some.
 
     Args:
-        ids: Row of each private id.
+        ids: Row of each private id; of one that came back, the latest.
         public: How many records are public; they have the first rows and never leave.
         keys: (records,) 64-bit keys of the ids, for batches.
-        departures: Rows that left, sorted, for each request.
+        departures: Rows that left, sorted, for each request; none at one that added records.
         merged: The same rows in a few sorted arrays, the longest first, to look rows up in.
+        sizes: How many rows there were at fit and after each request, those that have left too.
+            Without it nobody has joined.
     """
 
     ids: Mapping[Any, int]
@@ -38,25 +43,45 @@ class Roster(Secret):
     keys: Tensor
     departures: tuple[np.ndarray, ...] = ()
     merged: tuple[np.ndarray, ...] = ()
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.departures and not self.merged:
             whole = np.sort(np.concatenate(self.departures))
             object.__setattr__(self, "merged", _merge((), whole))
+        if not self.sizes:
+            whole = self.public + len(self.ids)
+            object.__setattr__(self, "sizes", (whole,) * (1 + len(self.departures)))
 
     @classmethod
-    def of(cls, ids: Mapping[Any, int], public: int, left: Tensor | None = None) -> "Roster":
-        """The roster of all records at fit, without those that have left since.
+    def of(
+        cls,
+        ids: Mapping[Any, int],
+        public: int,
+        left: Tensor | None = None,
+        sizes: Sequence[int] | None = None,
+    ) -> "Roster":
+        """The roster of all records at fit, with those that have joined and left since.
 
         Args:
             ids: Row of each private id, after the public ones (`ids.id_rows`).
             left: The request at which each record left, as the property of that name.
+            sizes: As the attribute of that name; where it is not given, nobody has joined.
+
+        Raises:
+            ValueError: the sizes are none that requests could have led to.
         """
-        keys = keys_of(chain((("public", row) for row in range(public)), ids))
-        roster = cls(ids, public, keys)
-        for request in range(1, 1 + (0 if left is None or not len(left) else int(left.max()))):
-            assert left is not None
-            roster = roster.without((left == request).nonzero()[:, 0].tolist())
+        keys = keys_of(chain((("public", row) for row in range(public)), ids_by_row(ids)))
+        last = 0 if left is None or not len(left) else int(left.max())
+        sizes = (len(keys),) * (1 + last) if sizes is None else sizes
+        if len(sizes) <= last or sizes[-1] != len(keys) or sizes[0] < public:
+            raise ValueError(f"sizes {list(sizes)} of {len(keys)} records and {last} requests")
+        roster = cls(ids, public, keys, sizes=(sizes[0],))
+        for request, size in enumerate(sizes[1:], start=1):
+            gone = [] if left is None else (left == request).nonzero()[:, 0].tolist()
+            if gone and size != roster.records:
+                raise ValueError(f"records joined and left at request {request}")
+            roster = roster.without(gone) if gone else roster._grown(size)
         return roster
 
     @property
@@ -66,13 +91,23 @@ class Roster(Secret):
 
     @property
     def private(self) -> int:
-        """How many private records there were at fit."""
-        return len(self.ids)
+        """How many private records there have been, those that left included."""
+        return self.records - self.public
 
     @property
     def records(self) -> int:
-        """How many records there were at fit."""
-        return self.public + self.private
+        """How many records there have been, those that left included: one for each row."""
+        return self.sizes[-1]
+
+    @property
+    def at_fit(self) -> int:
+        """How many records there were at fit, public ones included."""
+        return self.sizes[0]
+
+    @property
+    def joined(self) -> int:
+        """How many records have joined since fit, those that left again included."""
+        return self.records - self.at_fit
 
     @property
     def request(self) -> int:
@@ -100,6 +135,11 @@ class Roster(Secret):
         return self.departures[-1].tolist() if self.departures else []
 
     @property
+    def last_joined(self) -> range:
+        """The rows that joined at the last request."""
+        return range(self.sizes[-2], self.sizes[-1]) if self.request else range(0)
+
+    @property
     def present(self) -> Tensor:
         """Which records are still there: (records,), a new tensor each time."""
         return self.present_after(self.request)
@@ -107,6 +147,7 @@ class Roster(Secret):
     def present_after(self, request: int) -> Tensor:
         """Which records were there after so many requests: (records,)."""
         there = np.ones(self.records, dtype=bool)
+        there[self.sizes[request] :] = False
         for rows in self.departures[:request]:
             there[rows] = False
         return torch.from_numpy(there)
@@ -164,8 +205,48 @@ class Roster(Secret):
         if len(gone) >= self.retained:
             raise ValueError("forget: no record would remain, so there is no comparator")
         gone.setflags(write=False)
-        merged = _merge(self.merged, gone)
-        return replace(self, departures=(*self.departures, gone), merged=merged)
+        return replace(
+            self,
+            departures=(*self.departures, gone),
+            merged=_merge(self.merged, gone),
+            sizes=(*self.sizes, self.records),
+        )
+
+    def with_more(self, ids: Any, count: int, *, again: bool = False) -> "Roster":
+        """The roster after one more request, at which so many records joined.
+
+        Args:
+            ids: One for each; None goes on with row numbers, if all so far are row numbers.
+            again: Ids that were forgotten may come back.
+
+        Raises:
+            ValueError: an id is there, has been forgotten, or is given twice; it is named.
+        """
+        if count < 1:
+            raise ValueError("add: no records given")
+        listed = new_ids(self.ids, ids, count)
+        for id_ in listed:
+            if id_ not in self.ids:
+                continue
+            if not self._has_left(self.ids[id_]):
+                raise ValueError(f"add: id {id_!r} is already there; forget it first")
+            if not again:
+                raise ValueError(f"add: id {id_!r} was forgotten; again=True if it is to come back")
+        known = grow(self.ids, listed, self.records)
+        keys = torch.cat([self.keys, keys_of(listed)])
+        return replace(self, ids=known, keys=keys)._grown(self.records + count)
+
+    def _grown(self, size: int) -> "Roster":
+        """The roster after one more request, at which rows joined.
+
+        Raises:
+            ValueError: the rows became fewer.
+        """
+        if size < self.records:
+            raise ValueError(f"{size} rows after {self.records}: rows never become fewer")
+        nobody = np.empty(0, dtype=np.int64)
+        nobody.setflags(write=False)
+        return replace(self, departures=(*self.departures, nobody), sizes=(*self.sizes, size))
 
     def _has_left(self, row: int) -> bool:
         for rows in self.merged:

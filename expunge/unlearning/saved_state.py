@@ -17,7 +17,7 @@ from expunge.accounting.target import EpsilonDelta
 from expunge.errors import InvalidInput
 from expunge.store import Lineage
 from expunge.unlearning.fitted import Fitted
-from expunge.unlearning.ids import RowNumbers, id_rows
+from expunge.unlearning.ids import RowNumbers, grow, id_rows, ids_by_row
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 
@@ -65,20 +65,26 @@ def restore_terms(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 
 def ids_document(roster: Roster) -> list[Any] | None:
-    """The private ids in the order of their rows; None for row numbers.
+    """The private ids in the order of their rows, twice if one came back; None for row numbers.
 
     Raises:
         InvalidInput: an id that JSON does not bring back; it is named.
     """
     if isinstance(roster.ids, RowNumbers):
         return None
-    for id_ in roster.ids:
+    for id_ in ids_by_row(roster.ids):
         if type(id_) not in (str, int) or LONE.search(str(id_)):
             raise InvalidInput("ids", f"{id_!r} cannot be saved; texts and whole numbers can")
-    return list(roster.ids)
+    return list(ids_by_row(roster.ids))
 
 
-def restore_roster(ids: list[Any] | None, private: int, public: int, left: Tensor) -> Roster:
+def restore_roster(
+    ids: list[Any] | None,
+    private: int,
+    public: int,
+    left: Tensor,
+    sizes: list[int] | None = None,
+) -> Roster:
     """The roster of a document and a state: who was there, and who left.
 
     The counts are held against the state before anything of their size is made.
@@ -86,13 +92,18 @@ def restore_roster(ids: list[Any] | None, private: int, public: int, left: Tenso
     Args:
         ids: What `ids_document` gave.
         left: The request at which each record left, as the property of `Roster`.
+        sizes: As `Roster` has them; None if nobody has joined.
 
     Raises:
         ValueError: the state has another number of records than the document.
     """
     if min(private, public) < 0 or private + public != len(left):
         raise ValueError(f"{len(left)} records in the state, {private + public} in the document")
-    return Roster.of(id_rows(ids, private, public), public, left)
+    first = private if sizes is None or ids is None else sizes[0] - public
+    known = id_rows(None if ids is None else ids[:first], first, public)
+    if ids is not None and first < private:
+        known = grow(known, ids[first:], public + first)
+    return Roster.of(known, public, left, sizes)
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:

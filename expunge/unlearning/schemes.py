@@ -6,6 +6,10 @@
 
 Each turns (which records were there during a phase, which are there now) into the phase's record.
 The last two mask what is forgotten and use the fixed normaliser (THEORY 2.5, 2.6).
+
+A record that joins is seen from the next step on. A fixed normaliser stays what it was at fit, so
+no more records may be there than then; a partition is of the records at fit, and none may join it
+(`check_room`).
 """
 
 from dataclasses import dataclass, replace
@@ -16,6 +20,7 @@ from torch import Tensor
 
 from expunge.accounting.history import Normaliser, Phase, Poisson
 from expunge.core.checks import check_fields, count, flag, integer, share
+from expunge.errors import NoCertificate
 from expunge.sampling.batches import cyclic_partition, poisson_draw
 from expunge.unlearning.roster import Roster
 
@@ -26,6 +31,7 @@ __all__ = [
     "FullBatch",
     "PoissonBatch",
     "Scheme",
+    "check_room",
     "scheme_record",
 ]
 
@@ -84,7 +90,7 @@ class FullBatch:
         return 1.0
 
     def batch(self, roster: Roster, step: int, index: int) -> Batch:
-        return Batch(roster.present, roster.records if self.fixed else roster.retained)
+        return Batch(roster.present, roster.at_fit if self.fixed else roster.retained)
 
     def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
         there = int(present.sum())
@@ -163,7 +169,7 @@ class PoissonBatch:
 
     def batch(self, roster: Roster, step: int, index: int) -> Batch:
         drawn = poisson_draw(roster.keys, self.rate, self.seed, step)
-        return Batch(roster.present & drawn, self.rate * roster.records)
+        return Batch(roster.present & drawn, self.rate * roster.at_fit)
 
     def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
         still, counts = roster.present, []
@@ -176,6 +182,24 @@ class PoissonBatch:
             samples=there,
             forgotten=there - int((present & still).sum()),
             poisson=Poisson(self.rate, tuple(counts)),
+        )
+
+
+def check_room(scheme: Scheme, roster: Roster) -> None:
+    """Refuse records that have joined where the scheme does not cover them; by counts alone.
+
+    Raises:
+        NoCertificate: the scheme is not known to cover them, or divides by fewer than are there.
+    """
+    if type(scheme) not in (FullBatch, PoissonBatch):
+        raise NoCertificate(
+            f"scheme: {type(scheme).__name__} is a partition of the records at fit; records join "
+            "FullBatch() and PoissonBatch(rate) only, or fit again"
+        )
+    if scheme.normaliser == "fixed" and roster.retained > roster.at_fit:
+        raise NoCertificate(
+            f"{roster.retained} records would be there, and {type(scheme).__name__} divides by the "
+            f"{roster.at_fit} at fit; take FullBatch(), or fit again"
         )
 
 

@@ -59,7 +59,7 @@ OURS: Mapping[Models, Mapping[str, str]] = MappingProxyType(
         },
     }
 )
-VERBS = ("name", "observers", "fit", "forget", "placebo", "price")
+VERBS = ("name", "observers", "fit", "forget", "add", "placebo", "price")
 OF_NETWORKS = (
     "cost",
     "keeps_backbone",
@@ -93,6 +93,17 @@ class Strategy(Protocol[Given]):
         Args:
             job: After the deletion: the request's records are gone from the roster.
             before: What `fit`, or the request before, returned.
+        """
+        ...
+
+    def add(self, job: Given, before: "Outcome") -> "Outcome":
+        """Take records in, by the rule that the timeline without any forgotten one would follow.
+
+        The last request's rows (`Roster.last_joined`) are the new ones. Where nothing has been
+        forgotten yet, the outcome needs no certificate.
+
+        Raises:
+            NoCertificate: it cannot, by name.
         """
         ...
 

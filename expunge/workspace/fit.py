@@ -4,7 +4,9 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pyarrow as pa
 
 from expunge.core.whole_file import sync, write_whole
 from expunge.core.whole_folder import check_new_folder, whole_folder
-from expunge.errors import InvalidInput, NoCertificate, NotConverged
+from expunge.errors import InvalidInput, NoCertificate, NotConverged, SettingsWarning
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.dates import part_rules, spread_dates
@@ -22,7 +24,7 @@ from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import labels_of
-from expunge.workspace.options import Options
+from expunge.workspace.options import Options, Settled
 from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.sealed_files import index_of_files
 from expunge.workspace.status import status
@@ -69,7 +71,8 @@ def fit(
     Args:
         limits: How large the tables may become.
         form: How CSV files are written.
-        notice: Told how many private values could not be read: for the operator alone.
+        notice: Told how many private values could not be read, and of settings that public records
+            show to be poor: for the operator alone.
 
     Raises:
         InvalidInput: what is wrong with a file, a column or an option, and the remedy.
@@ -119,7 +122,8 @@ def fit(
     progress("learning")
     model = _estimator(options, len(private_records.ids), public_rows)
     try:
-        model.fit(rows, labels, public=public_rows, ids=private_records.ids)
+        with _told(notice):
+            model.fit(rows, labels, public=public_rows, ids=private_records.ids)
     except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
     progress("describing")
@@ -134,7 +138,46 @@ def fit(
             building, private_records, public_records, options, coded, model, public_rows, settings
         )
     LOG.info("fit: %d private records, strategy %s", len(private_records.ids), options.strategy)
-    return status(workspace)
+    return status(workspace) | _capacity_curve(model)
+
+
+def _capacity_curve(model: CertifiedClassifier | CertifiedRegressor) -> dict[str, Any]:
+    """What other capacities would cost, where the noise of learning depends on one."""
+    if not (model.observer == "all" and hasattr(model.fitted_.strategy, "capacity")):
+        return {}
+    try:
+        return {"capacity_curve": model.capacity_curve().document()}
+    except InvalidInput:  # too few public records say nothing
+        return {}
+
+
+@contextmanager
+def _told(notice: Progress) -> Iterator[None]:
+    """Tell the operator of poor settings in lines of their own; other warnings stay as they are."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SettingsWarning)
+        yield
+    for each in caught:
+        if issubclass(each.category, SettingsWarning):
+            notice(str(each.message))
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+
+
+def _settled(
+    model: CertifiedClassifier | CertifiedRegressor, options: Options, *, with_public: bool
+) -> Settled:
+    """What the model was learned with."""
+    strategy = model.fitted_.strategy
+    norm_chosen = options.row_norm == "public" or (options.row_norm is None and with_public)
+    return Settled(
+        strategy=strategy.name,
+        l2=model.l2_,
+        l2_from="public records" if options.l2 == "public" else "given",
+        row_norm=model.row_norm_,
+        row_norm_from="public records" if norm_chosen else "given",
+        capacity=getattr(strategy, "capacity", None),
+    )
 
 
 def _write(
@@ -162,6 +205,8 @@ def _write(
     folder.ledger.create()
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
+        settled = _settled(model, options, with_public=public_records is not None)
+        entries.set("settled", json.dumps(asdict(settled)))
         entries.set("encoding", coded.document())
         for name, value in settings.items():
             entries.set(name, value)
@@ -302,6 +347,7 @@ def _estimator(
         "row_norm": row_norm,
         "released": options.released,
         "adaptive_requests": options.adaptive_requests,
+        "capacity": options.capacity,
     }
     if options.task == "classification":
         return CertifiedClassifier(**shared, classes=options.classes)

@@ -1,4 +1,4 @@
-"""How a workspace learns: what `fit` was told, kept in the ledger."""
+"""How a workspace learns: what `fit` was told, and what it settled; kept in the ledger."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from expunge.errors import InvalidInput
 from expunge.workspace.stored_settings import STRICT, read_setting
 
-__all__ = ["Options", "row_norm_of"]
+__all__ = ["Options", "Settled", "number_or_public"]
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Options:
     Args:
         id, label: Names of columns. The public table need not have ids.
         epsilon, delta: Of every certificate; delta None takes 1e-5 or 1/(10 n), whichever is less.
-        strategy, observer, l2, released, adaptive_requests: As for `CertifiedClassifier`.
+        strategy, observer, l2, released, adaptive_requests, capacity: As for `CertifiedClassifier`.
         row_norm: B; None takes it from the public records, or 2 without any.
         classes: All labels; None takes those of the public records.
         drop: Columns to leave out.
@@ -34,7 +34,7 @@ class Options:
     delta: float | None = None
     strategy: str = "auto"
     observer: Literal["final", "all"] = "final"
-    l2: float = 1e-3
+    l2: float | Literal["public"] = 1e-3
     row_norm: float | Literal["public"] | None = None
     classes: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
@@ -43,6 +43,7 @@ class Options:
     released: bool = True
     adaptive_requests: bool = False
     publish_names: bool = False
+    capacity: float | None = None
 
     @classmethod
     def of(cls, document: str) -> "Options":
@@ -54,15 +55,43 @@ class Options:
         return read_setting(cls, "options", document)
 
 
-def row_norm_of(text: str | None) -> float | Literal["public"] | None:
-    """A number, the word public, or nothing.
+@dataclass(frozen=True)
+class Settled:
+    """The settings of the model, and where those that `fit` may choose came from.
+
+    Args:
+        strategy: By name.
+        capacity: Share of the private records that may be forgotten; None where none was fixed.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    strategy: str
+    l2: float
+    l2_from: Literal["given", "public records"]
+    row_norm: float
+    row_norm_from: Literal["given", "public records"]
+    capacity: float | None
+
+    @classmethod
+    def of(cls, document: str) -> "Settled":
+        """Read what was settled from the ledger.
+
+        Raises:
+            InvalidInput: it is not as `fit` wrote it; the field is named.
+        """
+        return read_setting(cls, "settled", document)
+
+
+def number_or_public(name: str, text: str) -> float | Literal["public"]:
+    """A number, or the word public.
 
     Raises:
         InvalidInput: anything else.
     """
-    if text is None or text == "public":
-        return text
+    if text == "public":
+        return "public"
     try:
         return float(text)
     except ValueError as error:
-        raise InvalidInput("row_norm", f"{text!r} is neither a number nor public") from error
+        raise InvalidInput(name, f"{text!r} is neither a number nor public") from error

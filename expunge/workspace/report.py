@@ -1,40 +1,60 @@
-"""`report`: the workspace as one HTML file."""
+"""`report`: the workspace as one HTML file, for whoever has to answer for it."""
 
+import math
+import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from expunge.accounting.certificate import parse_certificate
+from expunge.accounting.issue import now
 from expunge.accounting.trade_offs import trade_offs
 from expunge.core.whole_file import check_writable, write_whole
-from expunge.ledger import Model
+from expunge.errors import Altered, MissingPackage
+from expunge.ledger import Model, Request
 from expunge.report.page import page
+from expunge.report.words import longest_weights
 from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
 from expunge.workspace.evaluation import read_evaluation
 from expunge.workspace.folder import Folder
+from expunge.workspace.held_out import evaluate_held_out
 from expunge.workspace.options import Options
+from expunge.workspace.verify import verify
 
-__all__ = ["report", "retraining_sentence"]
+__all__ = ["checked_sentence", "report", "retraining_sentence"]
+
+LEARNED_FROM = "public records, which every model learned from: flattering"
 
 
-def report(workspace: Path, output: Path) -> dict[str, Any]:
-    """Write the report; returns where it is."""
+def report(
+    workspace: Path, output: Path, *, operator: str | None = None, test: Path | None = None
+) -> dict[str, Any]:
+    """Write the report; returns where it is.
+
+    Args:
+        operator: Who answers for the workspace.
+        test: Labelled rows that the model has never seen, to show its accuracy on.
+
+    Raises:
+        Altered: the workspace is not as it was written; there is no report of that.
+    """
     check_writable(output)
     folder = Folder.opened(workspace)
     document = folder.steady(
         lambda entries, model: _Stated(
             model,
             entries.models(),
+            entries.requests(),
             entries.counts(),
             entries.setting("options"),
             entries.certificate_of(model),
         ),
-        lambda said: _document(folder, said),
+        lambda said: _document(folder, said, operator, test),
     )
     folder.ledger.close()
     write_whole(output, page(document).encode())
-    return {"output": str(output), "records": document["records"]}
+    return {"output": str(output), "records": document["records"], "checked": document["checked"]}
 
 
 class _Stated(NamedTuple):
@@ -42,14 +62,18 @@ class _Stated(NamedTuple):
 
     model: Model
     models: list[Model]
+    requests: list[Request]
     records: dict[str, int]
     options: str
     certificate: str | None
 
 
-def _document(folder: Folder, said: _Stated) -> dict[str, Any]:
+def _document(
+    folder: Folder, said: _Stated, operator: str | None, test: Path | None
+) -> dict[str, Any]:
     """What the page is drawn from."""
     model, records, text = said.model, said.records, said.certificate
+    checked = checked_sentence(folder.path)
     estimator, options = loaded(folder, model), Options.of(said.options)
     certificate = None if text is None else parse_certificate(text).model_dump(mode="json")
     forget = max(1, records["forgotten"])
@@ -57,18 +81,88 @@ def _document(folder: Folder, said: _Stated) -> dict[str, Any]:
         vars(price) for price in estimator.plan(min(forget, estimator.fitted_.job.roster.private))
     ]
     taken = None if certificate is None else certificate["strategy"]
+    evaluations = _evaluations(said.models)
+    if test is not None:
+        evaluations.append({"name": "now", **evaluate_held_out(folder, model, test)})
     return {
         "title": f"{folder.path.resolve().name}: what was forgotten, and how surely",
-        "data": f"Column {options.label!r}, {options.task}, model {model.number}.",
+        "data": f"A model of column {options.label!r} ({options.task}).",
+        "operator": operator,
+        "written": now(),
+        "model": {"number": model.number, "created": model.created},
+        "requests": _requests(said, options.publish_names),
+        "names_published": options.publish_names,
         "records": records,
         "certificate": certificate,
+        "checked": checked,
+        "commands": _commands(folder.path, certificate),
         "strategies": prices,
+        "longest": _longest(options, estimator),
         "retraining": retraining_sentence(prices, taken),
-        "evaluations": _evaluations(said.models),
-        "evaluated_on": "On the public records, which every model was trained on.",
+        "evaluations": evaluations,
         "trade_offs": _trade_offs(estimator, forget),
         "audit": read_audit(folder.path / AUDIT, model),
     }
+
+
+def checked_sentence(workspace: Path) -> str:
+    """Check everything as `expunge verify` does, and say what was looked at.
+
+    Raises:
+        Altered: something is not as it was written.
+    """
+    try:
+        found = verify(workspace)
+    except MissingPackage as error:
+        return f"NOT CHECKED: {error}"
+    if not found["valid"]:
+        first = found["differences"][0]
+        raise Altered(
+            first["field"], f"{first['problem']}; a report needs a workspace that verifies"
+        )
+    files, rows = len(found["covered"]["files"]), found["covered"]["ledger_rows"]
+    whole = f"{files:,} files and {rows:,} rows of the ledger are as they were written"
+    if found["claim"] is None:
+        return f"While this page was written: {whole}."
+    did = {"proven": "proven from its witness"}.get(found["proof"], "recomputed from its history")
+    certificates = found["certificates"]
+    one = "the certificate was" if certificates == 1 else f"{certificates:,} certificates were"
+    return f"While this page was written: {whole}; {one} recomputed, and the last one {did}."
+
+
+def _requests(said: _Stated, publish_names: bool) -> list[dict[str, Any]]:
+    """The requests without ids of records; with their names only where these are published."""
+    made = {model.request: model.created for model in said.models}
+    return [
+        {
+            "number": request.number,
+            "name": request.name if publish_names else None,
+            "received": request.received,
+            "records": len(request.records),
+            "state": request.state,
+            "made": made.get(request.number),
+        }
+        for request in said.requests
+    ]
+
+
+def _commands(workspace: Path, certificate: dict[str, Any] | None) -> list[str]:
+    """What whoever doubts the page can run: with the workspace, or with certificate and model."""
+    name = shlex.quote(workspace.resolve().name)
+    commands = [f"expunge verify {name}"]
+    if certificate is not None:
+        file = f"{name}/certificates/{certificate['sequence']}.json"
+        commands.append(f"expunge verify {file} --model MODEL_FILE")
+        commands.append(f"expunge audit {name}")
+    return commands
+
+
+def _longest(options: Options, estimator: Any) -> float:
+    """The norm that no trained model's weights exceed."""
+    head = estimator.fitted_.head
+    if head.classes is not None:
+        return longest_weights(options.l2, math.log(max(2, len(head.classes))))
+    return longest_weights(options.l2, estimator.fitted_.job.loss.target_norm**2 / 2)
 
 
 def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
@@ -90,7 +184,7 @@ def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
     """Evaluations before the last deletion and after it, where both are still there."""
     names = ["before", "after"] if len(models) > 1 else ["fitted"]
     return [
-        {"name": name, **read_evaluation(model.evaluation)}
+        {"name": name, "on": LEARNED_FROM, **read_evaluation(model.evaluation)}
         for name, model in zip(names, models[-2:], strict=True)
         if model.evaluation is not None
     ]
@@ -100,7 +194,7 @@ def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:
     """Curves for noisy descent on these records; None where it has no constants."""
     job = estimator.fitted_.job
     try:
-        setting = setting_of(job, Langevin().learn_steps, min(forget, job.roster.private - 1))
+        setting = setting_of(job, Langevin(), min(forget, job.roster.private - 1))
     except ValueError:
         return None
     steps = max(1, setting.learn_steps // 10)

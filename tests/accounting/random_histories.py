@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from expunge.accounting import Assumptions, History, Phase, Poisson, Refused
 from expunge.accounting.bounds.shift import Shifted, bound
+from expunge.errors import InvalidInput
 
 __all__ = ["REGIMES", "Case", "draw"]
 
@@ -276,10 +277,17 @@ REGIMES: dict[str, Callable[[random.Random], Case]] = {
 
 
 def draw(regime: str, number: int, seed: int) -> tuple[Case, Shifted]:
-    """The history of this number and its bound; what the bound refuses is drawn again."""
+    """The history of this number and its bound.
+
+    What no history can be, such as one without a record that is retained, is drawn again, and so
+    is what the bound refuses.
+    """
     rng = random.Random(f"{seed} {regime} {number}")
     while True:
-        case = REGIMES[regime](rng)
+        try:
+            case = REGIMES[regime](rng)
+        except InvalidInput:
+            continue
         try:
             return case, bound(*case)
         except Refused:

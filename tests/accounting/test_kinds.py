@@ -6,7 +6,13 @@ import pytest
 
 from expunge.accounting import Assumptions, History, InvalidInput, Phase
 from expunge.accounting.issue import issue
-from expunge.accounting.kinds import KINDS, check_capacity, forgotten_in
+from expunge.accounting.kinds import (
+    KINDS,
+    arrivals_in,
+    check_capacity,
+    check_retained,
+    forgotten_in,
+)
 from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
 
@@ -105,3 +111,58 @@ def test_a_release_starts_at_a_distance():
     nowhere = replace(IDENTITY, initial_distance=0.0)
     with pytest.raises(InvalidInput, match="another kind of history"):
         issue(nowhere, HISTORIES["residual"][1], delta=1e-5, stated=stated("residual"))
+
+
+# Timelines in which records joined.
+
+JOINED = History(
+    (
+        Phase(50, 1.0, 1.0, 1000, 13),  # ten of the first, three that left later
+        Phase(5, 1.0, 1.0, 990, 3),
+        Phase(5, 1.0, 1.0, 1010, 8),  # twenty joined, five of whom left
+        Phase(5, 1.0, 1.0, 1002),
+    )
+)
+
+
+def test_whoever_joins_makes_the_samples_more():
+    assert arrivals_in(JOINED) == 20
+    assert arrivals_in(HISTORIES["langevin"][1]) == 0
+
+
+def test_forgotten_newcomers_are_in_no_phase_before_they_came_and_are_counted_all_the_same():
+    assert forgotten_in(KINDS["langevin"], JOINED, 1020) == 18
+    assert forgotten_in(KINDS["residual"], JOINED, 1020) == 18
+
+
+def test_what_a_phase_leaves_grows_by_no_more_than_those_who_joined():
+    check_retained(JOINED)
+    for place, change, culprit in (
+        (0, {"forgotten": 14}, 0),
+        (0, {"forgotten": 12}, 0),
+        (1, {"forgotten": 2}, 0),
+        (2, {"forgotten": 0}, 1),
+        (3, {"samples": 1003}, 2),
+    ):
+        phases = list(JOINED.phases)
+        phases[place] = replace(phases[place], **change)
+        with pytest.raises(InvalidInput) as refused:
+            check_retained(History(tuple(phases)))
+        assert refused.value.field == f"history.phases[{culprit}].samples"
+
+
+COUNTED_JOINS = History(
+    (
+        Phase(50, 1.0, 1.0, 1000, 30, released=True),
+        Phase(1, 1.0, 1.0, 1005, 30, released=True),
+        Phase(1, 1.0, 1.0, 995, 20, released=True),
+    )
+)
+
+
+def test_a_capacity_stays_what_it_was_whoever_joins():
+    check_capacity(COUNTED_JOINS, capacity=30, records=1005)
+    with pytest.raises(InvalidInput, match="left of the capacity"):
+        check_capacity(COUNTED_JOINS, capacity=35, records=1005)
+    with pytest.raises(InvalidInput, match="left of the capacity"):
+        check_capacity(COUNTED_JOINS, capacity=30, records=1000)

@@ -6,6 +6,7 @@ from expunge.accounting import History, InvalidInput, Phase
 from expunge.accounting.issue import issue
 from expunge.accounting.kinds import KINDS
 from expunge.accounting.stated import Stated
+from expunge.accounting.verification import differences
 from tests.accounting.test_kinds import HISTORIES, KIND_OF, LOSS, stated
 
 
@@ -111,3 +112,39 @@ def test_a_fits_certificate_leaves_nothing_out(strategy, change, culprit):
     with pytest.raises(InvalidInput) as refused:
         issue(*history, delta=1e-5, stated=stated(strategy, **OF_A_FIT | change))
     assert refused.value.field == culprit
+
+
+JOINED = History(
+    (Phase(50, 1.0, 1.0, 1000, 3), Phase(5, 1.0, 1.0, 1020, 8), Phase(5, 1.0, 1.0, 1012))
+)
+
+
+def fit_of(**change):
+    return Stated(**OF_A_FIT | {"records": 1020} | change)
+
+
+def test_records_are_all_that_were_there_at_any_time():
+    certificate = issue(LOSS, JOINED, delta=1e-5, stated=fit_of())
+    assert (certificate.records, certificate.forgotten) == (1020, 8)
+    assert not differences(certificate)
+    for wrong in ({"records": 1000}, {"forgotten": 3}, {"records": 1030}):
+        with pytest.raises(InvalidInput) as refused:
+            issue(LOSS, JOINED, delta=1e-5, stated=fit_of(**wrong))
+        assert [refused.value.field] == list(wrong)
+
+
+def test_a_history_alone_says_nothing_of_who_joined():
+    """Without a fit behind it phases may be of any size; the first is what it was trained on."""
+    certificate = issue(LOSS, JOINED, delta=1e-5, stated=Stated())
+    assert (certificate.records, certificate.forgotten) == (1000, 8)
+    assert not differences(certificate)
+
+
+def test_every_certificate_of_a_fit_is_for_somebody_who_left_or_joined():
+    most = CHAIN | {"sequence": 28, "generation": 28}
+    issue(LOSS, JOINED, delta=1e-5, stated=fit_of(**most))
+    with pytest.raises(InvalidInput, match="sequence"):
+        issue(LOSS, JOINED, delta=1e-5, stated=fit_of(**most | {"sequence": 29, "generation": 29}))
+    release = HISTORIES["residual"]
+    word = stated("residual", **OF_A_FIT | CHAIN | {"sequence": 50, "generation": 50})
+    assert issue(*release, delta=1e-5, stated=word).sequence == 50

@@ -5,6 +5,7 @@ Its noise is seeded (`tests/repeatable.py`); the audit's own chances are compute
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +16,8 @@ from expunge.cli.demo import AUDITED, PRIVATE, _digits
 from expunge.unlearning.linear.estimator import CertifiedClassifier
 from tests.audit.chance import false_alarm
 from tests.cli.test_main import expunge
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,22 @@ def test_the_demo_learns_deletes_certifies_and_compares(demo):
     assert json.loads((folder / "certificate.json").read_text())["strategy"] == "residual"
 
 
+def test_the_demo_leads_with_deletion_beside_retraining(demo):
+    beside = demo[1].document["side_by_side"]
+    assert beside["records"] == 200_000
+    assert beside["epsilon"] <= 1.0
+    accuracy = beside["accuracy"]
+    assert abs(accuracy["forget"] - accuracy["retrain"]) < 0.001
+    page = " ".join((ROOT / "docs/pass_free.md").read_text().split())
+    told = {name: f"{value:.0%}".replace("%", " %") for name, value in accuracy.items()}
+    assert told["forget"] == told["retrain"]
+    assert (
+        f"{told['placebo']} of accuracy where the deletion and retraining have {told['retrain']}"
+        in page
+    )
+    assert "What the deletion" in (demo[0] / "report.html").read_text()
+
+
 def test_the_demo_audits_what_it_certifies(demo):
     audit = demo[1].document["audit"]
     assert demo[1].status == 0
@@ -53,12 +72,15 @@ def test_the_report_is_one_small_file_that_needs_no_network(demo):
     assert len(text) < 5_000_000
     assert "http" not in text
     assert "<script" not in text
-    first_screen = text[text.index("<main>") : text.index("<section>")]
+    start = text.index('<section id="short"')
+    first_screen = text[start : text.index("</section>", start)]
     assert "Observer: final" in first_screen
     assert "kept a model from before the deletion" in first_screen
-    assert "What retraining would have cost" in first_screen
     assert "EARLIER RELEASES NOT COVERED" in first_screen
-    assert text.count("data:image/svg+xml;base64,") == 5
+    assert "from its own history" in first_screen
+    assert "What retraining would have cost" in text
+    assert text.count("<figure>") == 5
+    assert "497 digits that no model was trained on" in text
 
 
 def test_the_demo_complains_in_one_line_when_its_folder_is_a_file(tmp_path):

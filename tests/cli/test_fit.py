@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from expunge.cli.fit import fit as command
+from expunge.unlearning import CertifiedClassifier, CertifiedRegressor
 from expunge.workspace.fit import fit as library
 from expunge.workspace.options import Options
 from tests.cli.test_main import expunge, spawn
@@ -15,6 +16,7 @@ from tests.cli.workspaces import printed, refused, tables
 from tests.workspace.tables_made import (
     DECLARED,
     ledger_rows,
+    people,
     private_people,
     write,
     write_declared,
@@ -39,7 +41,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
     arguments = [*tables(tmp_path), "--epsilon", 0.5, "--delta", 1e-6, "--strategy", "langevin"]
     arguments += ["--observer", "all", "--l2", 0.02, "--row-norm", 1.5, "--classes", "yes, no"]
     arguments += ["--drop", "age", "--drop", "member", "--unreleased", "--adaptive-requests"]
-    arguments += ["--publish-names"]
+    arguments += ["--publish-names", "--capacity", 0.05]
     stored = printed("fit", tmp_path / "workspace", *arguments)["options"]
     assert stored == {
         "id": "id",
@@ -57,6 +59,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
         "released": False,
         "adaptive_requests": True,
         "publish_names": True,
+        "capacity": 0.05,
     }
 
 
@@ -169,6 +172,53 @@ def test_the_installed_command_prints_one_document_and_nothing_else(tmp_path):
     assert json.loads(done.stdout)["records"]["private"] == 150
 
 
+def test_what_was_settled_is_printed_by_fit_and_by_status(tmp_path):
+    words = [*tables(tmp_path), "--l2", "public", "--row-norm", "public"]
+    outcome = expunge("fit", tmp_path / "workspace", *words)
+    (line,) = (one for one in outcome.out.splitlines() if one.startswith("settings: "))
+    assert "strategy residual" in line
+    assert line.count("(public records)") == 2
+    assert line in expunge("status", tmp_path / "workspace").out.splitlines()
+
+
+def test_for_observer_all_accuracy_against_capacity_is_printed_beside_the_public_only_model(
+    tmp_path,
+):
+    words = ["--id", "id", "--label", "label", "--observer", "all", "--capacity", 0.004]
+    words += ["--private", write(tmp_path / "private.csv", people(300, seed=2, prefix="0"))]
+    words += ["--public", write(tmp_path / "public.csv", people(500, seed=1, prefix="9"))]
+    outcome = expunge("fit", tmp_path / "one", *words)
+    assert outcome.status == 0
+    assert "for the model of public records alone" in outcome.out
+    assert "  0.1 (30 records): 0." in outcome.out
+    assert "capacity 0.004" in outcome.out
+    lines = outcome.err.splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [["expunge", "capacity"]]
+    document = expunge("fit", tmp_path / "two", *words, "--json").document
+    points = document["capacity_curve"]["points"]
+    assert [point["records"] for point in points] == [1, 3, 9, 30, 90]
+    assert points[0]["score"] > points[-1]["score"]
+    assert document["settled"]["capacity"] == 0.004
+
+
+def test_settings_without_public_records_to_choose_them_on_are_refused(tmp_path):
+    mine = write(tmp_path / "private.csv", private_people())
+    declared = write_declared(tmp_path / "encoding.json")
+    words = ["--private", mine, "--id", "id", "--label", "label", "--encoding", declared]
+    words += ["--classes", "yes,no", "--l2", "public"]
+    complaint = expunge("fit", tmp_path / "workspace", *words).complaint
+    assert "l2: 'public' needs 20 public records or more, not 0" in complaint
+
+
+def test_class_and_command_line_have_the_same_defaults():
+    defaults = inspect.signature(CertifiedClassifier).parameters
+    for name in ("epsilon", "strategy", "observer", "l2", "released", "capacity"):
+        assert getattr(Options, name) == defaults[name].default
+    spoken = inspect.signature(command).parameters
+    assert float(spoken["l2"].default) == Options.l2
+    assert inspect.signature(CertifiedRegressor).parameters["l2"].default == Options.l2
+
+
 # ---- nonsense -----------------------------------------------------------------------------------
 
 NO_NUMBERS = ("nan", "inf", "-1", "0", "abc", "", "1e400")
@@ -186,6 +236,7 @@ NONSENSE = {
     "unreleased": (),  # a switch
     "adaptive_requests": (),  # a switch
     "publish_names": (),  # a switch
+    "capacity": (*NO_NUMBERS, "1.5"),
     "max_width": ("0", "-1", "1.5", "x"),
     "max_inflated": ("0", "-1", "1.5", "x"),
     "separator": ("", "::", "x", '"'),

@@ -1,6 +1,7 @@
 """Mass unlearning: what each way learns from, and verdicts that follow the rows."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +99,26 @@ def test_a_smoke_run_covers_every_way_and_its_report_is_drawn_from_json(tmp_path
     text = report(result, tmp_path)
     assert text.count("| all |") == 4
     assert (tmp_path / "run.png").exists()
+
+
+def test_the_frontier_on_the_page_is_the_committed_one():
+    """docs/alu.md shows cells of results/cpu.md, and no others."""
+    root = Path(__file__).parents[2]
+
+    def rows(path):
+        lines = (root / path).read_text().splitlines()
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+        return [row for row in cells if len(row) > 5 and row[1] in ("final", "all")]
+
+    shown = rows("docs/alu.md")
+    committed = {
+        (row[0].split(" ")[0], row[1]): [
+            *(row[i].split(" ")[0] for i in (4, 5, 6, 8)),
+            row[10].split(" ")[0],
+        ]
+        for row in rows("experiments/mass_unlearning/results/cpu.md")
+        if row[2:4] == ["10%", "1"]
+    }
+    assert len(shown) == 8
+    for pair, observer, *cells in shown:
+        assert cells == committed[pair, observer]

@@ -19,11 +19,13 @@ clf = CertifiedClassifier(strategy={strategy}, l2=0.1)
 clf.fit(X[20:], y[20:], public=(X[:20], y[:20]))
 before = clf.coef_.copy()
 certificate = clf.forget([3, 4])
+joined = clf.add(X[:2], y[:2])
 clf.save(sys.argv[1])
 again = load(sys.argv[1])
 print(json.dumps({{
     "epsilon": certificate.epsilon, "strategy": certificate.strategy,
     "reservations": certificate.reservations, "differences": len(differences(certificate)),
+    "joined": [joined.records, joined.forgotten, joined.epsilon, len(differences(joined))],
     "unmoved": bool((before == clf.coef_).all()), "names": [p.name for p in clf.plan(2)],
     "settings": repr(again.fitted_.strategy), "forgotten": again.forget(9).forgotten,
 }}))
@@ -49,6 +51,10 @@ def test_it_learns_forgets_is_priced_and_comes_back_from_disk(fitted):
     assert "public_only" in told["names"]
     assert told["settings"] == "PublicOnly(tolerance=1e-06)"
     assert told["forgotten"] == 3
+
+
+def test_records_join_by_its_own_rule(fitted):
+    assert fitted[1]["joined"] == [62, 2, 0.0, 0]
 
 
 def test_its_certificate_says_that_expunge_does_not_know_it(fitted):

@@ -10,8 +10,15 @@ CLAIM = {
     "statement": ["Whoever sees the final model cannot tell."],
 }
 EVALUATIONS = [
-    {"name": name, "records": 9, "labels": ["a", "b"], "confusion": [[4, 1], [0, 4]], "accuracy": a}
-    for name, a in (("before", 8 / 9), ("after", 7 / 9))
+    {
+        "name": name,
+        "on": "public records",
+        "records": 9,
+        "labels": ["a", "b"],
+        "confusion": [[4, 1], [0, 4]],
+        "accuracy": right,
+    }
+    for name, right in (("before", 8 / 9), ("after", 7 / 9))
 ]
 STRATEGIES = [
     {"name": "residual", "steps": 16, "release_noise_std": 1e-6, "excluded": None},

@@ -8,10 +8,10 @@ from tests.report.claims import EVALUATIONS
 
 def test_every_model_is_drawn_with_its_accuracy():
     text = draw(EVALUATIONS).decode()
-    assert "before: 88.9%" in text
-    assert "after: 77.8%" in text
-    assert text.count("predicted") == 2
-    assert text.count("actual") == 1
+    assert "before: 88.9 % right" in text
+    assert "after: 77.8 % right" in text
+    assert text.count(">predicted<") == 2
+    assert text.count(">actual<") == 1
 
 
 def test_many_classes_have_no_numbers_in_their_cells():

@@ -1,9 +1,11 @@
 """The report: one file, honest in its first cards, whatever the certificate says."""
 
 import json
+import re
 
 import pytest
 
+from expunge import __version__
 from expunge.accounting import Assumptions
 from expunge.accounting.history import learn_unlearn
 from expunge.accounting.issue import issue
@@ -25,34 +27,92 @@ def document(**more):
     return {
         "title": "A title",
         "data": "Some data.",
+        "operator": None,
+        "written": "2026-01-02T03:04:05Z",
+        "model": None,
+        "requests": [],
+        "names_published": False,
         "records": {"public": 10, "private": 87, "forgotten": 3},
         "certificate": certificate(),
+        "checked": "All 3 files are as they were written.",
+        "commands": ["expunge verify certificate.json"],
         "strategies": STRATEGIES,
+        "longest": 60.0,
         "retraining": "About 24 passes.",
         "evaluations": EVALUATIONS,
-        "evaluated_on": "On the public records.",
         "trade_offs": None,
         "audit": None,
     } | more
 
 
 def first_screen(text):
-    return text[text.index("<main>") : text.index("<section>")]
+    start = text.index('<section id="short"')
+    return text[start : text.index("</section>", start)]
 
 
-def test_the_first_cards_say_who_could_still_learn_what_and_what_retraining_costs():
-    screen = first_screen(page(document()))
+def test_the_first_section_says_who_could_still_learn_what_and_how_much_was_deleted():
+    screen = " ".join(first_screen(page(document())).split())
     assert "Observer: final" in screen
-    assert "About 24 passes." in screen
-    assert "3 forgotten" in " ".join(screen.split())
+    assert "3 forgotten private records; 87 private and 10 public records are left" in screen
+    assert "(1 in 100,000)" in screen
+    assert "All 3 files are as they were written." in screen
 
 
-def test_the_first_cards_say_in_plain_words_what_an_attacker_can_do():
+def test_the_first_sentence_says_in_plain_words_what_an_attacker_can_do():
     found = certificate()
     sentence = found["claim"]["statement"][-1]
     assert sentence.startswith("An attacker who is wrong about innocent models 5 %")
-    assert sentence in first_screen(page(document(certificate=found)))
-    assert "shift, proven" in page(document(certificate=found))
+    text = page(document(certificate=found))
+    assert f'<p class="big">{sentence}</p>' in first_screen(text)
+    assert f"<p>{found['claim']['statement'][-2]}</p>" in first_screen(text)
+    assert "Bound: shift, proven by the checker" in text
+
+
+def test_a_certificate_without_that_sentence_gets_it_all_the_same():
+    found = certificate()
+    *_, claimed, sentence = found["claim"]["statement"]
+    found["claim"]["statement"] = [claimed]
+    screen = first_screen(page(document(certificate=found)))
+    assert f'<p class="big">{sentence}</p>' in screen
+    assert f"<p>{claimed}</p>" in screen
+
+
+def test_it_says_who_wrote_it_when_and_with_which_version():
+    text = page(document(operator="Example & Sons"))
+    assert "Operator: Example &amp; Sons." in text
+    assert f"Written on 2 January 2026, 03:04 UTC with expunge {__version__}." in text
+    assert "Operator" not in page(document())
+
+
+REQUEST = {
+    "number": 7,
+    "name": None,
+    "received": "2026-01-02T03:04:05+00:00",
+    "records": 1200,
+    "state": "committed",
+    "made": None,
+}
+
+
+def test_requests_are_listed_with_when_they_came_and_how_they_stand():
+    text = page(document(requests=[REQUEST]))
+    assert '<th scope="row" data-of="request">7</th>' in text
+    assert "2 January 2026, 03:04 UTC" in text
+    assert "1,200" in text
+    assert "done, but old files are not erased yet" in text
+    assert "and the names that requests were given," in text
+    named = page(document(requests=[REQUEST | {"name": "ticket <1>"}], names_published=True))
+    assert "7: ticket &lt;1&gt;" in named
+    assert "the names that requests were given" not in named
+    assert "Who asked" not in page(document())
+
+
+def test_requests_that_are_not_finished_are_said_first():
+    done = REQUEST | {"number": 6, "state": "honoured"}
+    screen = first_screen(page(document(requests=[done, REQUEST])))
+    assert "NOT FINISHED: 1 of 2 requests is not honoured yet." in screen
+    assert screen.index("NOT FINISHED") < screen.index("An attacker")
+    assert "NOT FINISHED" not in page(document(requests=[done]))
 
 
 def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
@@ -69,12 +129,26 @@ def test_a_holder_of_the_old_model_is_named_where_it_is_not_covered():
 )
 def test_the_model_is_named_as_the_certificate_names_it(named):
     text = page(document(certificate=certificate(**named)))
-    assert f"<code>{'ab' * 16 if named else 'not named'}</code>" in text
+    assert f"<code>{'ab' * 32 if named else 'not named'}</code>" in text
 
 
-def test_assumed_constants_are_marked():
+def test_constants_are_said_in_words_with_how_they_are_known():
     text = page(document())
-    assert '<span class="mark assumed">assumed</span>' in text
+    assert "curvature of the loss is at least" in text
+    assumptions = certificate()["assumptions"].values()
+    assumed = [one for one in assumptions if one["value"] and one["mark"] == "assumed"]
+    assert text.count("declared by the operator, not checked") == len(assumed) >= 3
+    assert "strong_convexity" not in text[: text.index("<pre")]
+    assert "bowl-shaped" in text
+
+
+def test_a_release_of_no_curvature_is_one_draw_of_noise_and_no_smoothness_of_zero():
+    found = certificate()
+    for name in ("strong_convexity", "smoothness"):
+        found["assumptions"][name] = {"value": 0.0, "mark": "enforced"}
+    text = page(document(certificate=found))
+    assert "One draw of noise around the solution is all that is certified" in text
+    assert "curvature of the loss" not in text
 
 
 def test_an_audit_is_shown_with_its_verdict_and_controls():
@@ -87,13 +161,41 @@ def test_an_audit_is_shown_with_its_verdict_and_controls():
     assert "2,668 models of each law" in text
     assert "It never proves one" in text
     assert "What an attack found" not in page(document())
+    assert "lies beyond what is certified" not in text
+
+
+def test_an_estimate_outside_of_the_certified_zone_is_explained_beside_the_verdict():
+    estimate = {"value": 0.5, "interval": [0.1, 0.9]}
+    text = page(document(audit=AUDIT | {"estimate": estimate}))
+    assert "The estimate lies beyond what is certified, and that is no contradiction" in text
+
+
+def test_a_model_that_only_guesses_is_called_useless_at_the_top():
+    blind = EVALUATIONS[1] | {"confusion": [[0, 5], [0, 4]], "accuracy": 4 / 9}
+    text = page(document(evaluations=[blind]))
+    assert "This model is useless on public records: always saying the commonest" in first_screen(
+        text
+    )
+    assert "useless" not in first_screen(page(document()))
+
+
+def test_a_useless_model_that_is_not_the_current_one_says_nothing_of_it():
+    blind = EVALUATIONS[0] | {"confusion": [[0, 5], [0, 4]], "accuracy": 4 / 9}
+    assert "useless" not in first_screen(page(document(evaluations=[blind, EVALUATIONS[1]])))
+
+
+def test_noise_that_drowns_a_model_is_called_useless():
+    loud = STRATEGIES[0] | {"release_noise_std": 974.46}
+    text = page(document(strategies=[loud]))
+    assert "drowns the model: useless" in text
+    assert "974.46" not in text
 
 
 def test_before_any_deletion_nothing_is_claimed():
     text = page(document(certificate=None, trade_offs=None))
-    assert "no record has been deleted" in text
+    assert "no record has been deleted" in first_screen(text)
     assert "trained on every private record" in text
-    assert "<pre" not in text
+    assert "<pre id=" not in text
 
 
 def test_names_from_tables_are_escaped():
@@ -103,16 +205,41 @@ def test_names_from_tables_are_escaped():
 
 
 def test_a_regression_shows_its_error():
-    scores = [{"name": "after", "records": 5, "root_mean_square_error": 0.25}]
+    scores = [{"name": "after", "on": "rows", "records": 5, "root_mean_square_error": 0.25}]
     text = page(document(evaluations=scores))
     assert "0.25" in text
     assert "root mean square error" in text
 
 
+def test_names_in_figures_are_escaped():
+    scores = EVALUATIONS[0] | {"labels": ["<i>yes", "no"], "name": "<b>"}
+    text = page(document(evaluations=[scores]))
+    assert "<i>" not in text
+    assert "<b>" not in text
+    assert "&lt;i&gt;yes" in text
+
+
 def test_it_refers_to_nothing_outside():
-    text = page(document())
+    text = page(document(audit=AUDIT))
     assert "http" not in text
     assert "<link" not in text
+    assert "<script" not in text
+
+
+def test_no_name_inside_is_given_twice_and_every_reference_leads_somewhere():
+    text = page(document(audit=AUDIT))
+    names = re.findall(r'\bid="([^"]*)"', text)
+    assert len(names) == len(set(names))
+    references = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)|aria-labelledby="([^"]*)"', text)
+    assert len(references) > 20
+    assert {name for found in references for name in found if name} <= set(names)
+
+
+def test_sections_without_anything_to_say_are_left_out():
+    bare = page(document(certificate=None, strategies=[], evaluations=[]))
+    assert "<svg" not in bare
+    for name in ("attacker", "accuracy", "rests", "audit", "public", "requests"):
+        assert f'<section id="{name}"' not in bare
 
 
 def test_a_missing_field_is_an_error_and_not_a_gap():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from expunge.report.sandwich_figure import _epsilon, draw
+from expunge.report.sandwich_figure import _epsilon, beyond, draw
 from tests.report.claims import AUDIT
 
 
@@ -15,3 +15,17 @@ def test_it_is_drawn(bound):
 def test_an_estimate_below_zero_is_consistent_with_zero():
     assert _epsilon(-0.01, 1e-5) == 0.0
     assert _epsilon(1.0, 1e-5) > 1.0
+
+
+def test_an_estimate_within_the_certificate_needs_no_words():
+    assert beyond(AUDIT) is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "value", "words"),
+    [([0.0, 0.9], 0.01, "The end of the estimate's interval"), ([0.1, 0.9], 0.5, "The estimate")],
+)
+def test_an_estimate_beyond_the_certificate_is_explained(interval, value, words):
+    audit = AUDIT | {"estimate": {"value": value, "interval": interval}}
+    assert beyond(audit).startswith(f"{words} lies beyond what is certified")
+    assert "400 models of each law" in beyond(audit)

@@ -10,7 +10,8 @@ import pytest
 
 from expunge.core import whole_file
 from expunge.errors import InvalidInput
-from expunge.store import NewChunk, erase_rows, read, settle, sole_writer, write
+from expunge.store import Lineage, NewChunk, erase_rows, read, settle, sole_writer, write
+from expunge.store.index import digest
 from tests.store.generations import (
     FIT,
     OTHER_FIT,
@@ -359,3 +360,14 @@ def test_a_refused_save_leaves_an_empty_folder_of_the_users(tmp_path):
     with pytest.raises(InvalidInput):
         write(tmp_path / "mine", replace(fresh(0), document={"a": object()}))
     assert (tmp_path / "mine").is_dir()
+
+
+def test_without_a_certificate_the_lineage_ends_with_the_model(tmp_path):
+    """Records joined, and none was forgotten; a certificate that is merely left out is noticed."""
+    joined = replace(
+        fresh(), lineage=Lineage(fit=FIT, issued=(digest(model_after(0)),)), model=model_after(0)
+    )
+    write(tmp_path / "m", joined)
+    assert read(tmp_path / "m").certificate() is None
+    refused(tmp_path / "m", replace(joined, model=model_after(1)), "not the last one")
+    refused(tmp_path / "m", fresh(), "holds a request that this state has not honoured")

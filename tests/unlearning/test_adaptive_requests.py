@@ -23,6 +23,7 @@ from expunge.unlearning import (
     NoiseFirst,
     PoissonBatch,
 )
+from expunge.unlearning.issuing import UNSEEN
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.records import labelled
 
@@ -60,7 +61,7 @@ class Chains:
 
 
 def rounds_of(certificate: Certificate) -> list[range]:
-    """Phases of learning and of each request: every request makes the records fewer."""
+    """Phases of learning and of each request, which makes the records fewer or more."""
     samples = [phase.samples for phase in certificate.records_of_history()[1].phases]
     starts = [i for i, n in enumerate(samples) if i == 0 or n != samples[i - 1]]
     return [range(a, b) for a, b in zip(starts, [*starts[1:], len(samples)], strict=True)]
@@ -177,15 +178,19 @@ def joint_scores(certificate: Certificate, models: int) -> tuple[np.ndarray, np.
     return scores[0], scores[1]
 
 
-def _surprise(certificate, phases, start, end, pull, n, asked):
-    """log p_with(end | start) - log p_without(end | start); 0 once A was asked for."""
+def _surprise(certificate, phases, start, end, pull, n, asked, common=0.0):
+    """log p_with(end | start) - log p_without(end | start); 0 once A was asked for.
+
+    Args:
+        common: The mean of b over the other records, with A and without.
+    """
     assumptions, history = certificate.records_of_history()
     drift, spread = 0.0, 0.0
     mean = start.copy()
     for phase in history.phases[phases.start : phases.stop]:
         c = 1 - phase.step_size * assumptions.strong_convexity
-        mean = c**phase.steps * mean
         grown = (1 - c**phase.steps) / (1 - c)
+        mean = c**phase.steps * mean + phase.step_size * grown * common
         drift = c**phase.steps * drift + phase.step_size * grown * 2 * pull / n
         spread = c ** (2 * phase.steps) * spread + phase.noise_std**2 * (
             1 - c ** (2 * phase.steps)
@@ -206,6 +211,90 @@ def test_a_capacity_covers_a_requester_who_sees_every_model(requests):
         of=unlearned, against=retrained, delta=certificate.delta, level=LEVEL
     )
     assert bound.value <= certificate.epsilon
+
+
+def certified_with_newcomers(strategy, courses=(("add", 10), ("forget", 0)), **settings):
+    """Of the last of these requests; newcomers have any values, for only counts matter."""
+    X, y = labelled(400)
+    settings = {"l2": 0.01, "random_state": 0, "epsilon": 0.2} | settings
+    model = CertifiedClassifier(strategy=strategy, **settings).fit(X, y)
+    for verb, what in courses:
+        model.add(X[:what], y[:what]) if verb == "add" else model.forget(what)
+    return model.certificate_
+
+
+def scores_with_newcomers(certificate: Certificate, models: int) -> tuple[np.ndarray, np.ndarray]:
+    """As `joint_scores`; whoever sees a model also sends records that pull further its way."""
+    chains = Chains(certificate, np.random.default_rng(12))
+    assumptions, history = certificate.records_of_history()
+    pull, scores = assumptions.lipschitz, []
+    for has_a in (1.0, 0.0):
+        theta, asked, score = np.zeros(models), np.zeros(models, dtype=bool), np.zeros(models)
+        newcomers, before = np.zeros(models), history.phases[0].samples
+        for phases in rounds_of(certificate):
+            n, start = history.phases[phases.start].samples, theta
+            newcomers = newcomers + max(0, n - before) * np.sign(theta)
+            common, before = newcomers * pull / n, n
+            theta = chains.run(theta, common + np.where(asked, 0.0, has_a * 2 * pull / n), phases)
+            score += _surprise(certificate, phases, start, theta, pull, n, asked, common)
+            asked = asked | (theta > 0)
+        scores.append(score)
+    return scores[0], scores[1]
+
+
+def shown_by(certificate, scores):
+    return epsilon_lower_bound(
+        of=scores[0], against=scores[1], delta=certificate.delta, level=LEVEL
+    ).value
+
+
+NEWCOMERS = (("add", 10), ("forget", 0), ("add", 20), ("forget", 400))
+
+
+def test_a_capacity_covers_newcomers_that_were_chosen_by_looking_at_every_model():
+    certificate = certified_with_newcomers(COUNTED, NEWCOMERS, adaptive_requests=True)
+    assert (certificate.capacity, certificate.forgotten, certificate.records) == (8, 2, 430)
+    assert [(phase.samples, phase.forgotten) for phase in certificate.history.phases] == [
+        (400, 8), (400, 8), (410, 8), (409, 7), (429, 7), (428, 6),
+    ]  # fmt: skip
+    assert UNSEEN not in certificate.declared
+    scores = scores_with_newcomers(certificate, MODELS)
+    assert shown_by(certificate, scores) <= certificate.epsilon
+    faint = [
+        phase.model_copy(update={"sigma": phase.sigma / 30}) for phase in certificate.history.phases
+    ]
+    planted = certificate.model_copy(
+        update={"history": certificate.history.model_copy(update={"phases": faint})}
+    )
+    assert shown_by(certificate, scores_with_newcomers(planted, MODELS)) > certificate.epsilon
+
+
+def test_beyond_the_requests_that_noise_provides_for_additions_are_refused_too():
+    """The filter: a model after an addition is handed out like any other."""
+    courses = [("add", 1)] * 200
+    strategy = replace(COUNTED, capacity=0.5, requests=2)
+    with pytest.raises(NoCertificate, match="above the target"):
+        certified_with_newcomers(strategy, courses, adaptive_requests=True)
+
+
+def test_without_a_capacity_newcomers_chosen_by_a_model_contradict_and_certificates_say_so():
+    """Whoever saw the sign of the learned model sends records that pull the same way."""
+    certificate = certified_with_newcomers(replace(LANGEVIN, learn_steps=20))
+    assert UNSEEN in certificate.declared
+    assumptions, history = certificate.records_of_history()
+    chains, pull = Chains(certificate, np.random.default_rng(13)), assumptions.lipschitz
+    learned, joined, left = rounds_of(certificate)
+    n, zero = history.phases[joined.start].samples, np.zeros(MODELS)
+    seen = chains.run(zero, zero, learned)
+    chosen = seen > 0  # of those, all sent the same ten records
+    common = 10 * pull / n
+    for_them = np.full(chosen.sum(), common)
+    unlearned = chains.run(chains.run(seen[chosen], for_them, joined), for_them, left)
+    retrained = chains.run(
+        chains.run(chains.run(zero, zero, learned), common, joined), common, left
+    )
+    count = len(unlearned)
+    assert shown_by(certificate, (unlearned, retrained[:count])) > certificate.epsilon
 
 
 def test_the_same_attack_contradicts_a_tenth_of_the_noise():

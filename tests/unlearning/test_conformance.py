@@ -1,6 +1,7 @@
 """One suite for every registered strategy: what any way to honour a request must satisfy."""
 
 import copy
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from expunge.unlearning import CertifiedClassifier, load
 from expunge.unlearning.linear.budget import metered, nominal_cost
 from expunge.unlearning.linear.linear_job import attainable
 from expunge.unlearning.networks.training import Training
-from expunge.unlearning.requests import honour
+from expunge.unlearning.requests import honour, join
 from expunge.unlearning.strategy import registered_strategies
 from tests.unlearning.certificates import told
 from tests.unlearning.networks import problems as networks
@@ -60,6 +61,9 @@ def state(name, **options):
     return fitted(name, **options).fitted_
 
 
+LINEAR = pytest.mark.parametrize("name", [name for name in STRATEGIES if name[0] == "l"])
+
+
 def job_for(name, observer="final"):
     job = (networks.job_of if name.startswith("network") else job_of)(observer=observer, seed=3)
     return job, job.without([job.roster.public + 2, job.roster.public + 7])
@@ -99,6 +103,88 @@ def test_a_failure_leaves_everything_as_it_was(name, monkeypatch):
 
 def refuse(*args):
     raise NoCertificate("planted")
+
+
+def joined(name, known, ids, **options):
+    """The state after records with these ids have joined, and its certificate."""
+    first = known.job.roster.public
+    columns = [column[first : first + len(ids)].clone() for column in known.job.row_columns]
+    return join(known, columns, ids, **options)
+
+
+def test_records_join_with_certificates_that_recompute_or_it_says_by_name_that_they_cannot(name):
+    known = state(name)
+    if name.startswith("network"):
+        with pytest.raises(NoCertificate, match=re.escape(f"{known.strategy.name} takes no")):
+            known.strategy.add(known.job, known.outcome)
+        with pytest.raises(NoCertificate, match="no records can join a network"):
+            joined(name, known, ["n1"])
+        known.check_unchanged()
+        return
+    known, nothing = joined(name, known, ["n1", "n2"])
+    assert nothing is None
+    for verb, ids in (("forget", ["p1", "n2"]), ("add", ["n3"]), ("forget", ["n3", "p2"])):
+        known, certificate = honour(known, ids) if verb == "forget" else joined(name, known, ids)
+        assert not differences(certificate)
+        assert certificate.forgotten == known.job.roster.forgotten
+        assert certificate.records == known.job.roster.records
+        assert certificate.epsilon <= known.job.target.level
+        known.check_unchanged()
+    assert certificate.sequence == 3
+
+
+@LINEAR
+def test_an_addition_that_fails_leaves_everything_as_it_was(name, monkeypatch):
+    known, _ = honour(state(name), ["p1"])
+    before = values(known)
+    monkeypatch.setattr("expunge.unlearning.requests.certify", refuse)
+    with pytest.raises(NoCertificate, match="planted"):
+        joined(name, known, ["n1"])
+    assert all(map(torch.equal, values(known), before))
+    known.check_unchanged()
+
+
+@LINEAR
+def test_what_newcomers_held_is_erased_when_they_are_forgotten(name):
+    known, _ = joined(name, state(name), ["n1", "n2", "n3"])
+    rows = known.job.roster.rows_of(["n1", "n3"])
+    after, _ = honour(known, ["n1", "n3"])
+    for each in (known, after):
+        for column in (*each.rows.columns, *each.job.row_columns):
+            assert not column[rows].any()
+
+
+@LINEAR
+def test_no_model_depends_on_what_a_forgotten_newcomer_held(name):
+    """Planted: infinities where zeros are, in the values that an addition reads."""
+    known, _ = joined(name, state(name), ["n1", "n2"])
+    known, _ = honour(known, ["n1"])
+    (row,) = [known.job.roster.ids["n1"]]
+    roster = known.job.roster.with_more(["n4"], 1)
+    values = [torch.cat([column, column[:1]]) for column in known.job.row_columns]
+    job = known.job.with_more(roster, values)
+    first = known.strategy.add(job, known.outcome)
+    values[0][row] = torch.inf
+    second = known.strategy.add(job, known.outcome)
+    assert all(torch.equal(first.state[part], second.state[part]) for part in first.state)
+
+
+@LINEAR
+def test_what_comes_back_from_disk_takes_records_in_as_memory_does(name, tmp_path):
+    model = fitted(name)
+    X, y = labelled(84)
+    model.add(X[80:82], y[80:82], ids=["n1", "n2"])
+    model.save(tmp_path)
+    again = load(tmp_path)
+    for verb, ids in (("forget", ["p1", "n1"]), ("add", ["n3", "n1"]), ("forget", ["n1"])):
+        if verb == "forget":
+            expected, found = model.forget(ids), again.forget(ids)
+        else:
+            expected, found = (m.add(X[82:], y[82:], ids=ids, again=True) for m in (model, again))
+        models = expected.model_sha256 is not None  # else its file has a salt
+        assert told(found, models=models) == told(expected, models=models)
+        model.save(tmp_path)
+        again = load(tmp_path)
 
 
 def test_it_changes_nothing_of_the_job_it_is_given(name):

@@ -41,6 +41,8 @@ OTHER = {  # something else for every parameter of every estimator
     "random_state": 99,
     "device": "meta",
     "adaptive_requests": True,
+    "capacity": 0.5,
+    "class_weight": {0: 9.0},
     "target_norm": 1e-3,
     "radius": 1e-2,
     "loss": Declared(lambda scores, _: scores[:, 0], 1e-9, 1e-9),
@@ -57,7 +59,7 @@ CHANGES = [(kind, name) for kind in KINDS for name in parameters(kind)]
 def made(kind, strategy):
     X, y = labelled(60) if kind == "classifier" else measured(60)
     extra = {"classes": [0, 1]} if kind == "classifier" else {"radius": 4.0}
-    settings = {"l2": 0.05, "random_state": 1, "row_norm": "public", "reference": "start"}
+    settings = {"l2": "public", "random_state": 1, "row_norm": "public", "reference": "start"}
     return KINDS[kind](strategy=STRATEGIES[strategy], **settings, **extra).fit(
         X, y, public=(X[:20], y[:20])
     )
@@ -184,6 +186,24 @@ def test_a_request_renews_the_checksums_of_what_it_changes_and_no_others():
     for check in (lambda: known.check_request([901]), known.check_unchanged):
         with pytest.raises(NoCertificate, match="the stored records changed"):
             check()
+
+
+def test_an_addition_renews_the_last_checksum_and_adds_those_of_its_rows():
+    X, y = labelled(2100)
+    model = CertifiedClassifier(strategy=Residual()).fit(X[:1000], y[:1000])
+    for rows in (slice(1000, 1003), slice(1003, 1024), slice(1024, 1025), slice(1025, 2100)):
+        before = model.fitted_
+        model.add(X[rows], y[rows])
+        known = model.fitted_
+        assert known.fingerprint == replace(known, fingerprint=None).fingerprint
+        assert known.fingerprint[4:16] == before.fingerprint[4:16]  # the first three blocks
+    known.job.features[900, 0] += 1e-6  # in a block of its own
+    known.check_request([2099])
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        known.check_unchanged()
+    model.fitted_.job.features[2099] *= 0.5  # whose block would go on with the new rows
+    with pytest.raises(NoCertificate, match="the stored records changed"):
+        model.add(X[:1], y[:1])
 
 
 @pytest.mark.parametrize("part", HARM)

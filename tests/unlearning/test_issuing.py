@@ -4,9 +4,11 @@ import hashlib
 from dataclasses import replace
 
 import pytest
+import torch
 
 from expunge.accounting.verification import differences, file_differences
-from expunge.unlearning.issuing import certify
+from expunge.unlearning.issuing import JOINED, UNSEEN, certify
+from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import PREPROCESSING, LinearFitted
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.model_file import add_salt, model_bytes
@@ -49,7 +51,7 @@ def test_certificates_of_one_fit_are_a_chain(outcome):
     first = certify(state(outcome, JOB), "r1")
     later = without(JOB, [51])
     left = Residual().forget(later, outcome)
-    second = certify(state(left, later, certificate=first), "r2")
+    second = certify(state(left, later, certificate=first, issued=(first.sha256,)), "r2")
     assert (first.sequence, first.generation, first.previous) == (1, 1, None)
     assert (second.sequence, second.generation, second.previous) == (2, 2, first.sha256)
     assert first.workspace == second.workspace == "ab" * 16
@@ -92,3 +94,38 @@ def test_a_noise_free_file_without_its_salt_is_never_certified(outcome, monkeypa
     monkeypatch.setattr(LinearFitted, "model_bytes", plain)
     with pytest.raises(AssertionError):
         certify(state(bare(outcome), JOB), "r1")
+
+
+def test_a_certificate_says_that_records_have_joined_and_what_it_is_then_compared_with():
+    roster = JOB.roster.with_more(None, 2)
+    columns = [torch.cat([column, column[:2]]) for column in JOB.row_columns]
+    later, strategy = JOB.with_more(roster, columns), Residual()
+    first = certify(state(strategy.forget(JOB, strategy.fit(job_of())), JOB), None)
+    assert not any(line.startswith(JOINED) for line in first.declared)
+    after = strategy.add(later, strategy.forget(JOB, strategy.fit(job_of())))
+    second = certify(state(after, later, certificate=first), None)
+    assert not differences(second)
+    assert second.declared[-2:] == [f"{JOINED}: 2 of the 102 records", UNSEEN]
+    assert (second.records, second.forgotten, second.sequence) == (102, 1, 2)
+
+
+def test_where_every_model_counts_newcomers_may_depend_on_models():
+    roster = JOB.roster.with_more(None, 1)
+    columns = [torch.cat([column, column[:1]]) for column in JOB.row_columns]
+    strategy, seeing = Langevin(learn_steps=40), replace(JOB, adaptive_requests=True, seed=0)
+    before = strategy.forget(
+        seeing, strategy.fit(replace(job_of(), adaptive_requests=True, seed=0))
+    )
+    later = seeing.with_more(roster, columns)
+    certificate = certify(
+        state(
+            strategy.add(later, before),
+            later,
+            strategy=strategy,
+            certificate=certify(state(before, seeing, strategy=strategy), None),
+        ),
+        None,
+    )
+    assert not differences(certificate)
+    assert certificate.capacity == 6  # a tenth of sixty, whoever joins
+    assert certificate.declared[-1].startswith(JOINED)

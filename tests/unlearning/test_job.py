@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from tests.unlearning.networks.problems import job_of as network_job
 from tests.unlearning.problems import job_of as linear_job
@@ -23,3 +24,14 @@ def test_every_model_counts_for_whoever_may_have_seen_it():
     assert not job.counts_every_model
     assert replace(job, observer="all").counts_every_model
     assert replace(job, adaptive_requests=True).counts_every_model
+
+
+def test_records_that_join_have_the_last_rows():
+    job = linear_job()
+    roster = job.roster.with_more(None, 2)
+    columns = [torch.cat([column, column[:2]]) for column in job.row_columns]
+    after = job.with_more(roster, columns)
+    assert after.roster.present.sum() == 102
+    assert torch.equal(after.features[100:], job.features[:2])
+    assert after.objective.rows == 102
+    assert len(job.features) == job.roster.records == 100

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from expunge.sampling.batches import keys_of
-from expunge.unlearning.ids import id_rows
+from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.roster import Roster
 
 NAMED = Roster.of(id_rows(["a", "b", "c"], 3, offset=10), 10)
@@ -153,3 +153,88 @@ def test_ids_stay_in_this_process():
         pickle.dumps(NAMED)
     assert "'a'" not in repr(NAMED)
     assert copy.deepcopy(NAMED).rows_of("b") == [11]
+
+
+def test_records_that_join_have_the_next_rows_and_are_there_from_then_on():
+    later = roster().without([40, 99]).with_more(None, 3).without([100, 50])
+    assert (later.records, later.private, later.at_fit, later.joined) == (103, 63, 100, 3)
+    assert (later.request, later.forgotten, later.retained) == (3, 4, 99)
+    there = [set(later.present_after(n).nonzero()[:, 0].tolist()) for n in range(4)]
+    everyone = set(range(100))
+    assert there == [
+        everyone,
+        everyone - {40, 99},
+        (everyone | {100, 101, 102}) - {40, 99},
+        (everyone | {101, 102}) - {40, 50, 99},
+    ]
+    assert later.places == sum(there[-1])
+    assert later.last_joined == range(103, 103)
+    assert later.rows_of([61]) == [101]
+    with pytest.raises(ValueError, match="already forgotten"):
+        later.rows_of([60])
+
+
+def test_the_last_to_join_are_told_from_the_last_to_leave():
+    before = roster().without([40])
+    later = before.with_more(["x", "y"], 2)
+    assert (later.last_rows, list(later.last_joined)) == ([], [100, 101])
+    assert (before.last_rows, list(before.last_joined)) == ([40], [])
+    assert not later.last.any()
+    assert before.records == 100
+
+
+def test_keys_of_newcomers_follow_from_their_ids_alone():
+    later = NAMED.with_more(["d", "e"], 2)
+    assert torch.equal(later.keys, torch.cat([NAMED.keys, keys_of(["d", "e"])]))
+
+
+def test_an_id_that_is_there_or_was_forgotten_is_refused_by_name():
+    without_b = NAMED.without([11])
+    with pytest.raises(ValueError, match="id 'a' is already there"):
+        without_b.with_more(["z", "a"], 2, again=True)
+    with pytest.raises(ValueError, match="id 'b' was forgotten; again=True"):
+        without_b.with_more(["z", "b"], 2)
+    with pytest.raises(ValueError, match="no records given"):
+        NAMED.with_more([], 0)
+
+
+def test_an_id_that_came_back_is_a_new_record():
+    again = NAMED.without([11]).with_more(["b"], 1, again=True)
+    assert again.rows_of("b") == [13]
+    assert (again.private, again.forgotten, again.retained) == (4, 1, 13)
+    gone = again.without([13])
+    with pytest.raises(ValueError, match="already forgotten"):
+        gone.rows_of("b")
+    assert gone.with_more(["b"], 1, again=True).rows_of("b") == [14]
+    assert torch.equal(again.keys[13], again.keys[11])
+
+
+def test_who_joined_and_left_when_is_enough_to_make_it_again():
+    later = (
+        NAMED.with_more(["d"], 1)
+        .without([11, 13])
+        .with_more(["b", "e"], 2, again=True)
+        .without([14])
+    )
+    again = Roster.of(later.ids, later.public, later.left, later.sizes)
+    assert all(map(np.array_equal, again.departures, later.departures))
+    assert (again.sizes, again.forgotten, again.places) == (later.sizes, 3, later.places)
+    assert torch.equal(again.keys, later.keys)
+    assert torch.equal(again.present_after(2), later.present_after(2))
+
+
+@pytest.mark.parametrize(
+    "sizes", [(13, 14), (13, 12, 14), (15, 15, 14), (9, 14, 14), (13, 13, 14), ()]
+)
+def test_sizes_that_no_requests_could_have_led_to_are_refused(sizes):
+    later = NAMED.with_more(["d"], 1).without([11])
+    with pytest.raises(ValueError, match=r"sizes|never become fewer|joined and left"):
+        Roster.of(later.ids, later.public, later.left, sizes)
+
+
+def test_joining_takes_time_in_proportion_to_the_newcomers_but_for_keys():
+    """Only keys are laid out anew; ids and departures are not."""
+    large = Roster(id_rows(None, 10**7, 0), 0, torch.empty(0, dtype=torch.int64))
+    named = large.with_more(["x"], 1).without([5])
+    assert named.rows_of("x") == [10**7]
+    assert isinstance(large.with_more(None, 5).ids, RowNumbers)

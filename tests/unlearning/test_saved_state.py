@@ -92,3 +92,19 @@ def test_the_roster_comes_back_as_it_was(state):
 def test_counts_that_are_not_the_states_are_refused_before_anything_of_their_size(private, public):
     with pytest.raises(ValueError, match="3 records in the state"):
         restore_roster(None, private, public, torch.zeros(3, dtype=torch.int64))
+
+
+def test_a_roster_with_newcomers_comes_back_as_it_was(state):
+    """With the rows of an id that left and came back."""
+    roster = state.job.roster
+    gone = next(id_ for id_, row in roster.ids.items() if roster.present[row])
+    later = roster.without([roster.ids[gone]]).with_more(["n1", gone], 2, again=True)
+    later = later.without(later.rows_of("n1")).with_more(["n2"], 1)
+    counts = later.private, later.public
+    again = restore_roster(ids_document(later), *counts, later.left, list(later.sizes))
+    assert dict(again.ids) == dict(later.ids)
+    assert (again.sizes, again.last_joined) == (later.sizes, later.last_joined)
+    assert torch.equal(again.left, later.left)
+    assert torch.equal(again.keys, later.keys)
+    with pytest.raises(ValueError, match="sizes"):
+        restore_roster(ids_document(later), *counts, later.left, [*later.sizes[:-1], 7])

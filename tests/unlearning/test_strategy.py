@@ -40,6 +40,8 @@ class Other:
 
     def forget(self, job, before): ...
 
+    def add(self, job, before): ...
+
     def placebo(self, job, before): ...
 
     def price(self, job, forget): ...
@@ -114,7 +116,7 @@ def test_a_record_that_lacks_verbs_is_told_which():
 
         def fit(self, job): ...
 
-    with pytest.raises(InvalidInput, match="lacks observers, forget, placebo, price"):
+    with pytest.raises(InvalidInput, match="lacks observers, forget, add, placebo, price"):
         strategy_of("linear", Half())
 
 

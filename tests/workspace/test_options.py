@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from expunge.errors import InvalidInput
-from expunge.workspace.options import Options, row_norm_of
+from expunge.workspace.options import Options, number_or_public
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,14 @@ def test_options_survive_the_ledger(options):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [(None, None), ("public", "public"), ("2", 2.0), ("1e-3", 0.001)]
+    ("text", "value"), [("public", "public"), ("2", 2.0), ("1e-3", 0.001), ("0", 0.0)]
 )
-def test_a_row_norm_is_a_number_or_public(text, value):
-    assert row_norm_of(text) == value
+def test_a_ridge_or_a_row_norm_is_a_number_or_public(text, value):
+    assert number_or_public("row_norm", text) == value
 
 
 @pytest.mark.parametrize("text", ["", "private", "1,5"])
-def test_any_other_row_norm_is_refused(text):
-    with pytest.raises(InvalidInput, match="row_norm: "):
-        row_norm_of(text)
+@pytest.mark.parametrize("name", ["l2", "row_norm"])
+def test_anything_else_is_refused_by_its_name(name, text):
+    with pytest.raises(InvalidInput, match=f"{name}: "):
+        number_or_public(name, text)

@@ -2,9 +2,14 @@
 
 import hashlib
 import json
+import sqlite3
 
 import pytest
+from sqlalchemy import create_engine, text
 
+from expunge.errors import Altered
+from expunge.ledger.sealing import renew_seal
+from expunge.unlearning import load
 from expunge.workspace.forget import forget
 from expunge.workspace.status import status
 from tests.workspace.tables_made import DECLARED, everything_in, fitted, usual
@@ -15,7 +20,16 @@ def test_before_a_deletion_nothing_is_certified(tmp_path):
     document = status(workspace)
     assert set(document) == {
         *("workspace", "records", "requests", "model", "certificate", "options"),
-        *("unerased", "lease", "journal", "missing", "understood", "on_public_records"),
+        *("unerased", "lease", "settled", "journal", "missing"),
+        *("understood", "on_public_records"),
+    }
+    assert document["settled"] == {
+        "strategy": "residual",
+        "l2": 1e-3,
+        "l2_from": "given",
+        "row_norm": pytest.approx(document["settled"]["row_norm"]),
+        "row_norm_from": "public records",
+        "capacity": None,
     }
     assert (document["unerased"], document["lease"]) == ([], None)
     assert document["records"] == {"public": 120, "private": 150, "forgotten": 0}
@@ -89,3 +103,46 @@ def test_a_file_that_is_missing_is_named(tmp_path, kind):
         assert status(workspace)["missing"] == [str(path)]
         path.write_bytes(content)
     assert status(workspace)["missing"] == []
+
+
+def test_what_was_chosen_is_shown_with_where_it_came_from(tmp_path):
+    workspace = fitted(tmp_path, l2="public", row_norm=1.5, observer="all", capacity=0.02)
+    settled, model = status(workspace)["settled"], loaded_model(workspace)
+    assert settled == {
+        "strategy": "langevin",
+        "l2": model.l2_,
+        "l2_from": "public records",
+        "row_norm": 1.5,
+        "row_norm_from": "given",
+        "capacity": 0.02,
+    }
+    assert model.fitted_.ridge.l2 == settled["l2"] < 0.1
+    forget(workspace, ["00003"])
+    assert status(workspace)["settled"] == settled
+    assert "chosen by cross-validation" in (workspace / "certificates/1.json").read_text()
+
+
+def test_a_setting_that_was_altered_is_noticed(tmp_path):
+    workspace = fitted(tmp_path, l2="public")
+    with sqlite3.connect(workspace / "ledger.sqlite") as connection:
+        connection.execute(
+            "UPDATE settings SET value = replace(value, 'public records', 'given') "
+            "WHERE name = 'settled'"
+        )
+    with pytest.raises(Altered, match="settings was changed"):
+        status(workspace)
+
+
+def test_workspaces_that_did_not_keep_what_was_settled_have_none(tmp_path):
+    workspace = usual(tmp_path)
+    everything = create_engine(f"sqlite:///{workspace / 'ledger.sqlite'}")
+    with everything.begin() as connection:
+        connection.execute(text("DELETE FROM settings WHERE name = 'settled'"))
+        renew_seal(connection)
+    everything.dispose()
+    assert status(workspace)["settled"] is None
+
+
+def loaded_model(workspace):
+    (secret,) = (path for path in (workspace / "secret").iterdir())
+    return load(secret)

@@ -91,7 +91,7 @@ class Anchor(Secret):
             brought = terms.sum(self.point, features[part], targets[part])
             for name, whole in zip(SUMS, brought, strict=True):
                 if whole is not None:
-                    sums[name] = sums[name].plus(sign * whole)
+                    sums[name] = sums[name].plus(whole if joining else whole.neg_())
         return replace(
             self,
             rows=self.rows + sign * len(places),

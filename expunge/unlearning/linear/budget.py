@@ -9,22 +9,35 @@ is forgotten. A warm start takes WARM_PASSES over the rows at a ridge of B^2/100
 down to B^2/10^6, twice as many for every tenth of it. Costs are in FLOPs of matrix products: a
 pass over n rows of d features and k outputs, there and back and through the preconditioner, is
 4 (n + d) d k. A request also takes its rows out of the Gram matrix and factors it.
+
+A request without a pass costs far less than one look at every record. What can be had for that is a
+solver on a few of them: as many as a warm start's passes over them would cost the same.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from expunge.accounting.prices import WARM_PASSES
 from expunge.errors import NotConverged
+from expunge.losses.logistic import Logistic
 from expunge.losses.objective import Gram, Objective
 from expunge.losses.solver import solve
 from expunge.unlearning.linear.linear_job import LinearJob
 
-__all__ = ["Meter", "Spent", "metered", "nominal_cost", "warm_passes", "within_budget"]
+__all__ = [
+    "Meter",
+    "Spent",
+    "metered",
+    "nominal_cost",
+    "of_few_records",
+    "step_cost",
+    "warm_passes",
+    "within_budget",
+]
 
 
 @dataclass
@@ -143,6 +156,32 @@ def within_budget(job: LinearJob, *, tolerance: float, passes: float) -> Tensor:
         meter.charge(_taken_out(job))
         gram = job.objective.gram(job.roster.present)  # as if carried over
         return solve(counted.objective, job.beginning, tolerance=tolerance, gram=gram)
+    except (Spent, NotConverged):
+        return job.beginning if meter.best is None else meter.best
+
+
+def step_cost(job: LinearJob) -> float:
+    """The cost of a request without a pass: its rows out of the sums, a factor, and products."""
+    dimension, gone = float(job.dimension), len(job.roster.last_rows)
+    sums = 2 if isinstance(job.loss, Logistic) else 1
+    return 2.0 * sums * gone * dimension**2 + dimension**3 / 3 + (2 + 2 * sums) * dimension**2
+
+
+def of_few_records(job: LinearJob, *, tolerance: float) -> Tensor:
+    """Where the solver stands, from `job.beginning`, for the cost of a request without a pass.
+
+    On records spread evenly over those retained, as many as that cost allows.
+    """
+    budget, (outputs, features) = step_cost(job), job.objective.shape
+    places = job.roster.present.nonzero()[:, 0]
+    most = int(budget / (warm_passes(job) * 4.0 * outputs * features))
+    rows = min(len(places), max(1, most))
+    spread = torch.arange(rows) * len(places) // rows
+    keep = torch.zeros(len(job.features), dtype=torch.bool)
+    keep[places[spread]] = True
+    counted, meter = metered(job, budget)
+    try:
+        return solve(replace(counted.objective, keep=keep), job.beginning, tolerance=tolerance)
     except (Spent, NotConverged):
         return job.beginning if meter.best is None else meter.best
 

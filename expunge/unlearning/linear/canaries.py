@@ -73,7 +73,7 @@ class WorstDescent:
     def of(cls, job: LinearJob, strategy: Langevin, *, one_in: int) -> "WorstDescent":
         """One record of so many is forgotten; a job's bound knows shares only."""
         setting = replace(
-            setting_of(job, strategy.learn_steps, 1),
+            setting_of(job, strategy, 1),
             private=one_in,
             public=0,
             normaliser=strategy.scheme.normaliser,

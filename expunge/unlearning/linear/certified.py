@@ -6,7 +6,7 @@ the certificate is enforced. A request changes everything or nothing.
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -22,22 +22,34 @@ from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
-from expunge.core.checks import integer
+from expunge.core.checks import flag, integer
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
 from expunge.losses.solver import solve
+from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
-from expunge.unlearning.ids import id_rows
-from expunge.unlearning.linear.choice import cheapest, prices
-from expunge.unlearning.linear.estimator_parameters import check_parameters, row_bound
+from expunge.unlearning.ids import frame_index, id_rows
+from expunge.unlearning.linear.arrivals import arrivals
+from expunge.unlearning.linear.capacity_curve import CAPACITIES, CapacityCurve, draw_curve
+from expunge.unlearning.linear.choice import (
+    CAPACITY,
+    cheapest,
+    check_own_capacity,
+    prices,
+    with_capacity,
+)
+from expunge.unlearning.linear.estimator_parameters import check_parameters, plain_pairs, row_bound
+from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
+from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
+from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
-from expunge.unlearning.requests import honour, refresh
+from expunge.unlearning.requests import honour, join, refresh
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
@@ -76,8 +88,9 @@ class Certified(BaseEstimator):
     delta: float
     strategy: str | Strategy[LinearJob]
     observer: Literal["final", "all"]
-    l2: float
+    l2: float | Literal["public"]
     row_norm: float | Literal["public"]
+    capacity: float | None
     reference: Literal["zero", "start", "center"]
     released: bool
     random_state: int | None
@@ -125,6 +138,16 @@ class Certified(BaseEstimator):
     def intercept_(self) -> np.ndarray:
         return self._head.theta.numpy()[:, -1].copy()
 
+    @property
+    def l2_(self) -> float:
+        """The ridge of this fit; `fitted_.ridge` says what it was chosen from, if it was."""
+        return self._head.loss.l2
+
+    @property
+    def row_norm_(self) -> float:
+        """B of this fit: rows above it are scaled down to it."""
+        return self._head.loss.row_norm
+
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several.
 
@@ -136,6 +159,37 @@ class Certified(BaseEstimator):
             NoCertificate: nothing was changed; the message says why.
         """
         self._state, certificate = honour(self.fitted_, ids, request)
+        return certificate
+
+    def add(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        ids: Any = None,
+        *,
+        again: bool = False,
+        request: str | None = None,
+    ) -> Certificate | None:
+        """Take new private records into the model; they can be forgotten like all others.
+
+        Rows, labels and targets are held to what `fit` held them to. A certificate is about the
+        records forgotten so far; while there are none, there is none.
+
+        Args:
+            ids: One for each record; "index" for a DataFrame's. None goes on with row numbers,
+                where those of the fit are.
+            again: Ids that were forgotten may come back, as new records.
+            request: A name of this request to publish: its certificate states it.
+
+        Raises:
+            ValueError: values or ids that are not taken; the first is named.
+            NoCertificate: nothing was changed; the message says why.
+        """
+        fitted = self.fitted_
+        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
+        columns = arrivals(self, fitted, X, y)
+        again = flag("again", again)
+        self._state, certificate = join(fitted, columns, ids, again=again, request=request)
         return certificate
 
     def refresh(self) -> None:
@@ -191,6 +245,8 @@ class Certified(BaseEstimator):
         parameters["strategy"] = describe(parameters["strategy"], "strategy")
         if parameters.get("classes") is not None:
             parameters["classes"] = np.asarray(parameters["classes"]).tolist()
+        if parameters.get("class_weight") is not None:
+            parameters["class_weight"] = plain_pairs(parameters["class_weight"])
         names = getattr(self, "feature_names_in_", None)
         fitted = self.fitted_
         self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
@@ -212,6 +268,19 @@ class Certified(BaseEstimator):
         if not 0 < integer("forget", forget) <= job.roster.private:
             raise ValueError(f"forget: {forget} of {job.roster.private} private records")
         return prices(job, forget)
+
+    def capacity_curve(self, capacities: Sequence[float] = CAPACITIES) -> CapacityCurve:
+        """What noisy learning for so large shares of the private records costs, on public records.
+
+        For observer "all", and wherever a model is to be noisy from the start. Beside each score
+        stands that of the public-only model, which no deletion ever touches.
+
+        Raises:
+            InvalidInput: too few public records.
+        """
+        job, strategy = self.fitted_.job, self.fitted_.strategy
+        chosen = strategy if isinstance(strategy, Langevin) else Langevin()
+        return draw_curve(job, chosen, capacities)
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle writes: parameters and, of a fitted estimator, what may be handed out."""
@@ -250,15 +319,17 @@ class Certified(BaseEstimator):
     ) -> None:
         """Learn; nothing of an earlier fit changes before everything has succeeded."""
         bound = self._row_norm(public[0])
-        count = len(public[0])
+        count, outputs = len(public[0]), 0 if labels is None else len(labels)
         known = id_rows(ids, len(private), offset=count)
+        ridge = self._public_ridge(public, outputs, count + len(private))
+        l2 = float(self.l2) if ridge is None else ridge.l2
         features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
         bounded_rows(public[0], bound, out=features[:count])
         bounded_rows(private, bound, out=features[count:])
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
             LinearJob(
-                loss=self._make_loss(bound, 0 if labels is None else len(labels)),
+                loss=self._make_loss(l2, bound, outputs),
                 features=torch.from_numpy(features).to(self.device),
                 targets=torch.from_numpy(np.concatenate([public[1], targets])).to(self.device),
                 roster=Roster.of(known, count),
@@ -270,6 +341,7 @@ class Certified(BaseEstimator):
             )
         )
         chosen = copy.deepcopy(self._choose(job))
+        warn_of_poor_settings(job, chosen, public[0])
         outcome = chosen.fit(job)
         if labels is not None:
             self.classes_ = labels.copy()
@@ -283,10 +355,25 @@ class Certified(BaseEstimator):
             released_before=_was_released(self._state),
             lineage=fresh_lineage(),
             labels=None if labels is None else self._origin_of_labels(count),
+            ridge=ridge,
         )
 
-    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
+    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
         raise NotImplementedError
+
+    def _public_ridge(
+        self, public: tuple[np.ndarray, np.ndarray], outputs: int, records: int
+    ) -> PublicRidge | None:
+        """The ridge chosen on public records; None where a number was given."""
+        if self.l2 != "public":
+            return None
+        return choose_ridge(
+            *public,
+            lambda l2, row_norm: self._make_loss(l2, row_norm, outputs),
+            row_norm="public" if self.row_norm == "public" else float(self.row_norm),
+            records=records,
+            classes=outputs > 0,
+        )
 
     def _public_records(self, public: Any, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Public rows and labels in the private rows' precision; none is none."""
@@ -336,10 +423,16 @@ class Certified(BaseEstimator):
     def _choose(self, job: LinearJob) -> Strategy[LinearJob]:
         """The named strategy, or for `auto` the cheapest that is sound for the observer."""
         if self.strategy == "auto":
-            return cheapest(job, max(1, job.roster.private // 10))
+            share = CAPACITY if self.capacity is None else self.capacity
+            return with_capacity(
+                cheapest(job, records_of_capacity(share, job.roster)), self.capacity
+            )
         chosen = strategy_of("linear", self.strategy, also=["auto"])
         check_observer(chosen, job.observer)
-        return attainable(chosen, job) if isinstance(self.strategy, str) else chosen
+        if isinstance(self.strategy, str):
+            return with_capacity(attainable(chosen, job), self.capacity)
+        check_own_capacity(chosen, self.capacity)
+        return chosen
 
     def _origin_of_labels(self, public: int) -> Origin:
         if getattr(self, "classes", None) is not None:

@@ -37,7 +37,7 @@ def problem_of(job: LinearJob, forget: Sequence[int], strategy: Langevin) -> Pro
         raise ValueError("forget: only private records that are still there")
     if job.start is not None or job.center is not None:
         raise ValueError("reference: ensembles start and are centred at zero")
-    setting = setting_of(job, strategy.learn_steps, max(1, len(rows)))
+    setting = setting_of(job, strategy, max(1, len(rows)))
     private = public + present[public:].nonzero()[:, 0]
     here = {int(row): place for place, row in enumerate(private)}
     return Problem(

@@ -3,12 +3,13 @@
     clf = CertifiedClassifier(epsilon=1.0, delta=1e-5, l2=1e-2)
     clf.fit(X, y, public=(X_public, y_public), ids=ids)
     certificate = clf.forget(ids_to_delete)
+    certificate = clf.add(X_new, y_new, ids=new_ids)
 
 Preprocessing before `fit` is the caller's: a scaler fitted on private rows voids the certificate,
 and the certificate says that preprocessing is declared, not checked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +19,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from expunge.losses import Declared, Logistic, Softmax, Squared
+from expunge.losses import Declared, Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.ids import frame_index
 from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
+from expunge.unlearning.linear.estimator_parameters import label_weights, refuse_weights
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.saved_estimator import read_fitted
@@ -38,7 +40,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         epsilon, delta: Of every certificate.
         strategy: A name, a record with its own settings (`Residual(tolerance=...)`), or "auto".
         observer: "final" sees only the model after deletion; "all" also holds earlier ones.
-        l2: The ridge, on every coordinate, intercept included. Must not depend on the data.
+        l2: The ridge, on every coordinate, intercept included. Must not depend on private records.
+            "public" chooses it on public records, by cross-validation (`public_ridge`).
         row_norm: B; rows above it are scaled down to it. "public" takes it from public rows.
         classes: All labels that may occur. None takes the public labels, or else those of y,
             and the certificate then says that it is conditional on the label set.
@@ -54,9 +57,17 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             handed out. False: strategies that this affects say REQUESTS MUST NOT DEPEND ON RELEASED
             MODELS. True: they count every such model within a capacity fixed at fit, and refuse
             beyond it. `residual` and `retrain` are not affected.
+        capacity: Share of the private records that may be forgotten in all under a strategy that is
+            only named and whose noise is fixed at fit, `langevin`; None is for a tenth. Less of it
+            costs less accuracy (`capacity_curve`). Other strategies do not use it; a strategy's
+            record has its own.
+        class_weight: A number for each label that is not to weigh 1, fixed in advance: "balanced",
+            which counts records, is refused. Requests then take passes.
     """
 
     classes: Sequence[Any] | None
+    class_weight: Mapping[Any, float] | None
+    _weights: tuple[float, ...] | None = None
 
     def __init__(
         self,
@@ -64,7 +75,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         delta: float = 1e-5,
         strategy: str | Strategy[LinearJob] = "auto",
         observer: Literal["final", "all"] = "final",
-        l2: float = 1e-2,
+        l2: float | Literal["public"] = 1e-3,
         row_norm: float | Literal["public"] = 1.0,
         classes: Sequence[Any] | None = None,
         reference: Literal["zero", "start", "center"] = "zero",
@@ -72,22 +83,36 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         random_state: int | None = None,
         device: str = "cpu",
         adaptive_requests: bool = False,
+        capacity: float | None = None,
+        class_weight: Mapping[Any, float] | None = None,
     ) -> None:
         self._keep_parameters(locals())
 
     @unchanged_on_failure
-    def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedClassifier":  # noqa: N803
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        public: Any = None,
+        ids: Any = None,
+        **others: Any,
+    ) -> "CertifiedClassifier":
         """Learn from private records (X, y) and public ones (X_public, y_public).
 
         Args:
             ids: One for each private record; row numbers by default, "index" for a DataFrame's.
+
+        Raises:
+            InvalidInput: `sample_weight`, and why not.
         """
+        refuse_weights(others)
         self._check_parameters()
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
         check_classification_targets(y)
         rows, public_labels = self._public_records(public, X)
         labels = self._label_set(y, public_labels)
+        self._weights = label_weights(self.class_weight, labels)
         encoded = [np.searchsorted(labels, each) for each in (public_labels, y)]
         self._fit(X, encoded[1], (rows, encoded[0]), ids, labels)
         return self
@@ -102,10 +127,9 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         scores = self._head.scores(self._checked_rows(X)).numpy()
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
-    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
-        if classes <= 2:
-            return Logistic(self.l2, row_norm)
-        return Softmax(classes, self.l2, row_norm)
+    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
+        plain = Logistic(l2, row_norm) if classes <= 2 else Softmax(classes, l2, row_norm)
+        return plain if self._weights is None else Weighted(plain, self._weights)
 
     def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
         if self.classes is not None:
@@ -159,7 +183,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         delta: float = 1e-5,
         strategy: str | Strategy[LinearJob] = "auto",
         observer: Literal["final", "all"] = "final",
-        l2: float = 1e-2,
+        l2: float | Literal["public"] = 1e-3,
         row_norm: float | Literal["public"] = 1.0,
         target_norm: float = 1.0,
         radius: float = np.inf,
@@ -169,16 +193,28 @@ class CertifiedRegressor(RegressorMixin, Certified):
         random_state: int | None = None,
         device: str = "cpu",
         adaptive_requests: bool = False,
+        capacity: float | None = None,
     ) -> None:
         self._keep_parameters(locals())
 
     @unchanged_on_failure
-    def fit(self, X: Any, y: Any, public: Any = None, ids: Any = None) -> "CertifiedRegressor":  # noqa: N803
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        public: Any = None,
+        ids: Any = None,
+        **others: Any,
+    ) -> "CertifiedRegressor":
         """Learn from private records (X, y) and public ones (X_public, y_public).
 
         Args:
             ids: One for each private record; row numbers by default, "index" for a DataFrame's.
+
+        Raises:
+            InvalidInput: `sample_weight`, and why not.
         """
+        refuse_weights(others)
         self._check_parameters()
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)  # noqa: N806
@@ -192,10 +228,10 @@ class CertifiedRegressor(RegressorMixin, Certified):
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         return self._head.predict(self._checked_rows(X))
 
-    def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
+    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
         if self.loss is not None:
-            return replace(self.loss, l2=self.l2, row_norm=row_norm)
-        return Squared(self.l2, row_norm, self.target_norm, self.radius)
+            return replace(self.loss, l2=l2, row_norm=row_norm)
+        return Squared(l2, row_norm, self.target_norm, self.radius)
 
 
 def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:
@@ -212,6 +248,8 @@ def _resume(
 ) -> CertifiedClassifier | CertifiedRegressor:
     """The estimator of this kind, with the parameters and the state that were saved."""
     parameters = kept["set"] | {"strategy": rebuild(kept["set"]["strategy"])}
+    if parameters.get("class_weight") is not None:
+        parameters["class_weight"] = dict(parameters["class_weight"])
     estimator = ESTIMATORS[kind](**parameters)
     estimator.resume(fitted, kept["feature_names"])
     return estimator

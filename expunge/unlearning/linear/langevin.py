@@ -27,7 +27,8 @@ from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
-from expunge.errors import NoCertificate, Refused
+from expunge.errors import InvalidInput, NoCertificate, Refused
+from expunge.losses import Squared
 from expunge.sampling import pngd
 from expunge.unlearning.course import (
     LARGEST_NORMAL,
@@ -44,7 +45,7 @@ from expunge.unlearning.course import (
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
-from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
+from expunge.unlearning.schemes import FullBatch, Scheme, check_room, scheme_record
 
 __all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]
 
@@ -55,14 +56,23 @@ UNCOUNTED = "noise_first learns without noise, so nothing covers requests that l
 class Langevin:
     """The paper's strategy: T noisy steps on all records, K noisy steps on what remains.
 
+    At any setting: with steps, `step_size`, `sigma` and `radius` given, fit and forget are
+    Algorithms 1 and 2 of the paper, and the certificate says what they certify.
+
     Args:
         learn_steps: T.
-        sigma: The paper's sigma; None takes the least that honours `capacity` within T/10 steps.
+        sigma: The paper's sigma; None takes the least that honours `capacity` within T/10 steps, or
+            within K where it is given.
         capacity: Share of the private records that may be forgotten in all.
         scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`,
             `PoissonBatch(rate)`.
         requests: How many requests that may depend on released models sigma provides for
             (`adaptive_requests=True`); otherwise it is not used.
+        step_size: eta, at most 2/L; None takes 1/L.
+        unlearn_steps: K; None takes the fewest that meet the target and refuses where none do. A
+            number is run whatever it certifies, and the certificate says what that is.
+        radius: R of the ball around the ridge's center that every step projects onto; None takes
+            one that clean descent never leaves.
     """
 
     learn_steps: int = 500
@@ -70,6 +80,9 @@ class Langevin:
     capacity: float = 0.1
     scheme: Scheme = field(default_factory=FullBatch)
     requests: int = 20
+    step_size: float | None = None
+    unlearn_steps: int | None = None
+    radius: float | None = None
     name: ClassVar[str] = "langevin"
     observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
 
@@ -81,21 +94,50 @@ class Langevin:
             capacity=share,
             scheme=scheme_record,
             requests=count(1),
+            step_size=optional(positive),
+            unlearn_steps=optional(count(1)),
+            radius=optional(positive),
         )
 
+    @property
+    def may_miss_target(self) -> bool:
+        """A number of steps that is given is run whatever it certifies."""
+        return self.unlearn_steps is not None
+
     def fit(self, job: LinearJob) -> Outcome:
-        run = _Run.of(job, self.scheme, share=self.capacity)
+        run = _Run.of(job, self)
         theta, phases = run.noisy(job.beginning, self.learn_steps, self.chosen_sigma(job))
         return run.outcome(theta, phases)
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         assert before.history is not None
-        run = _Run.of(job, self.scheme, before, self.capacity)
+        run = _Run.of(job, self, before)
         run.course.check_capacity()
-        sigma, steps = before.history.phases[0].sigma, 1
-        if not job.counts_every_model:
-            steps = fewest_steps(lambda k: run.meets(run.phases(k, sigma)), self.learn_steps - 1)
-        return run.checked(*run.noisy(before.theta, steps, sigma))
+        sigma, steps = before.history.phases[0].sigma, self.unlearn_steps
+        if steps is None:
+            steps = 1 if job.counts_every_model else run.fewest_steps(sigma, self.learn_steps - 1)
+        strict = job.adaptive_requests or not self.may_miss_target
+        return run.checked(*run.noisy(before.theta, steps, sigma), strict=strict)
+
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        """Noisy steps on the records that are there now: a phase of the history.
+
+        As many as a request takes where that number was given. Otherwise a tenth of the learning
+        steps, or what the target needs where that is more; where every model counts, one.
+
+        Raises:
+            NoCertificate: the scheme does not cover records that join, or the target is missed.
+        """
+        assert before.history is not None
+        check_room(self.scheme, job.roster)
+        run = _Run.of(job, self, before)
+        sigma, steps = before.history.phases[0].sigma, self.unlearn_steps
+        if steps is None:
+            steps = 1
+            if not job.counts_every_model:
+                steps = max(run.fewest_steps(sigma, self.learn_steps - 1), self._within(job))
+        strict = job.adaptive_requests or not self.may_miss_target
+        return run.checked(*run.noisy(before.theta, steps, sigma), strict=strict)
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The request's own steps and noise, from `job.beginning`."""
@@ -107,9 +149,9 @@ class Langevin:
         Raises:
             ValueError: squared losses may lack the ball that this needs.
         """
-        setting = setting_of(job, self.learn_steps, forget)
+        setting = setting_of(job, self, forget)
         # Where every model counts, noise was spent at learning, and one step suffices.
-        steps = 1 if job.counts_every_model else max(1, self.learn_steps // 10)
+        steps = self.unlearn_steps or max(1, self._within(job))
         try:
             sigma = self._planned_sigma(job, setting)
         except Refused:
@@ -122,7 +164,7 @@ class Langevin:
 
         None where there is nothing to compare.
         """
-        setting = setting_of(job, self.learn_steps, forget)
+        setting = setting_of(job, self, forget)
         if not setting.public or setting.forget >= setting.private:
             return None
         alone = replace(setting, public=0)
@@ -142,12 +184,14 @@ class Langevin:
         if self.sigma is not None:
             return self.sigma
         forget = records_of_capacity(self.capacity, job.roster)
-        setting = setting_of(job, self.learn_steps, forget)
+        setting = setting_of(job, self, forget)
         return least_sigma(job, setting, unlearn_steps=self._within(job), requests=self.requests)
 
     def _within(self, job: LinearJob) -> int:
         """The steps after which the target is to be met."""
-        return 0 if job.counts_every_model else max(1, self.learn_steps // 10)
+        if job.counts_every_model:
+            return 0
+        return self.unlearn_steps or max(1, self.learn_steps // 10)
 
 
 @dataclass(frozen=True)
@@ -175,24 +219,32 @@ class NoiseFirst:
         """
         if job.adaptive_requests:
             raise ValueError(f"strategy: {UNCOUNTED}; use 'residual' or 'langevin'")
-        run = _Run.of(job)
+        run = _Run.of(job, self)
         theta, phase = run.clean(job.beginning, self.learn_steps, ())
         return replace(run.outcome(theta, [phase]), noise_free=True, secret=add_salt())
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
-        run = _Run.of(job, before=before)
+        run = _Run.of(job, self, before)
         theta, phases = run.noisy(before.theta, 1, run.sigma_needed())
         if self.unlearn_steps > 1:
             theta, phase = run.clean(theta, self.unlearn_steps - 1, phases)
             phases.append(phase)
         return run.checked(theta, phases)
 
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        """Clean steps on the records that are there now: post-processing of earlier noise."""
+        run = _Run.of(job, self, before)
+        theta, phase = run.clean(before.theta, self.unlearn_steps, ())
+        if job.roster.forgotten:
+            return run.checked(theta, [phase])
+        return replace(run.outcome(theta, [phase]), noise_free=True, secret=add_salt())
+
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The request's own steps and noise, from `job.beginning`."""
         return _from_the_beginning(self, job, before)
 
     def price(self, job: LinearJob, forget: int) -> Price:
-        setting = setting_of(job, self.learn_steps, forget)
+        setting = setting_of(job, self, forget)
         price = noise_first_price(setting, job.target, unlearn_steps=self.unlearn_steps)
         return replace(price, excluded=UNCOUNTED) if job.adaptive_requests else price
 
@@ -209,25 +261,19 @@ class _Run:
 
     @classmethod
     def of(
-        cls,
-        job: LinearJob,
-        scheme: Scheme | None = None,
-        before: Outcome | None = None,
-        share: float | None = None,
+        cls, job: LinearJob, strategy: "Langevin | NoiseFirst", before: Outcome | None = None
     ) -> "_Run":
-        # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.
-        loss = job.loss
-        if not math.isfinite(loss.lipschitz):
-            raise ValueError("strategy: noisy descent needs a bounded gradient; give a radius")
-        radius = getattr(loss, "radius", loss.lipschitz / loss.l2)
-        radius = max(radius, float((job.beginning - job.origin).norm()))
+        given = strategy if isinstance(strategy, Langevin) else Langevin()
+        loss, radius = job.loss, _radius(job, given.radius)
         # The ball lies around the center, so gradients are bounded for its farthest point.
         farthest = loss.gradient_bound(radius + float(job.origin.norm()))
-        stated = loss.assumptions()
+        projected = replace(loss, radius=radius) if isinstance(loss, Squared) else loss
+        stated = projected.assumptions()
         marks: dict[str, Mark] = {**stated.marks, "radius": "enforced"}
         assumptions = replace(stated, radius=radius, lipschitz=farthest, marks=marks)
-        step_size = 1 / (assumptions.smoothness or 1.0)
-        course = Course.of(job, scheme or FullBatch(), before, share)
+        step_size = _step_size(assumptions, given.step_size)
+        share = strategy.capacity if isinstance(strategy, Langevin) else None
+        course = Course.of(job, given.scheme, before, share)
         return cls(job, assumptions, step_size, radius, course)
 
     def outcome(self, theta: Tensor, phases: Sequence[Phase]) -> Outcome:
@@ -239,21 +285,35 @@ class _Run:
             capacity=self.course.capacity,
         )
 
-    def checked(self, theta: Tensor, phases: Sequence[Phase]) -> Outcome:
+    def checked(self, theta: Tensor, phases: Sequence[Phase], *, strict: bool = True) -> Outcome:
         """Return the outcome of a request after checking that its history meets the target.
+
+        Args:
+            strict: Otherwise a history that misses the target is handed back, and says so.
 
         Raises:
             NoCertificate: the history misses the target.
         """
         target = self.job.target
         release.check_sampler(self.job.dimension, target.level, target.delta)
-        if not self.meets(phases):
+        outcome = self.outcome(theta, phases)
+        if self.meets(phases):
+            return outcome
+        missed = f"epsilon {self._epsilon(phases):.4g} is above the target {target.level:g}"
+        if strict:
             raise NoCertificate(
-                f"epsilon {self._epsilon(phases):.4g} is above the target {target.level:g}: more "
-                "was forgotten than this model has noise for; retrain, or fit with a larger "
-                "capacity"
+                f"{missed}: more was forgotten than this model has noise for; retrain, or fit with "
+                "a larger capacity"
             )
-        return self.outcome(theta, phases)
+        return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit",))
+
+    def fewest_steps(self, sigma: float, most: int) -> int:
+        """The fewest unlearning steps that meet the target.
+
+        Raises:
+            NoCertificate: `most` are not enough.
+        """
+        return fewest_steps(lambda steps: self.meets(self.phases(steps, sigma)), most)
 
     def noisy(self, theta: Tensor, steps: int, sigma: float) -> tuple[Tensor, list[Phase]]:
         """Noisy steps, the last of them, a phase of its own, with exact noise."""
@@ -317,7 +377,7 @@ class _Run:
         noise_std = math.sqrt(2 * self.step_size) * sigma
         reach = (
             farthest
-            + self.step_size * job.loss.lipschitz * load
+            + self.step_size * (self.assumptions.lipschitz or 0.0) * load
             + LARGEST_NORMAL * noise_std * math.sqrt(job.dimension)
         )
         rounding = step_rounding(
@@ -341,14 +401,55 @@ class _Run:
         )
 
 
-def setting_of(job: LinearJob, learn_steps: int, forget: int) -> Setting:
+def setting_of(job: LinearJob, strategy: Langevin | NoiseFirst, forget: int) -> Setting:
     """The job as a planning problem: counts and public constants only."""
     if job.roster.records < 2:
         raise ValueError("X: noisy descent needs at least two records")
-    run = _Run.of(job)
+    run = _Run.of(job, strategy)
     return setting_for(
-        job, run.assumptions, step_size=run.step_size, learn_steps=learn_steps, forget=forget
+        job,
+        run.assumptions,
+        step_size=run.step_size,
+        learn_steps=strategy.learn_steps,
+        forget=forget,
     )
+
+
+def _step_size(assumptions: Assumptions, given: float | None) -> float:
+    """eta: 1/L, or what is given.
+
+    Raises:
+        InvalidInput: it is above 2/L, where gradient steps diverge.
+    """
+    smoothness = assumptions.smoothness or 1.0
+    if given is None:
+        return 1 / smoothness
+    if given > 2 / smoothness:
+        raise InvalidInput(
+            "step_size",
+            f"{given:g} is above 2/L = {2 / smoothness:.4g}, by row_norm and l2, and gradient "
+            "steps diverge; take less, or None for 1/L",
+        )
+    return given
+
+
+def _radius(job: LinearJob, given: float | None) -> float:
+    """R of the ball around the ridge's center.
+
+    Raises:
+        InvalidInput: gradients are not bounded without one, or descent begins outside of it.
+    """
+    loss, start = job.loss, float((job.beginning - job.origin).norm())
+    if given is not None:
+        if start > given:
+            raise InvalidInput(
+                "radius", f"descent begins {start:.4g} from the center; take more, or no reference"
+            )
+        return given
+    if not math.isfinite(loss.lipschitz):
+        raise ValueError("strategy: noisy descent needs a bounded gradient; give a radius")
+    # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.
+    return max(getattr(loss, "radius", loss.lipschitz / loss.l2), start)
 
 
 def _from_the_beginning(

@@ -1,18 +1,23 @@
 """What a fitted linear model knows: its state, its labels, and what predictions need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from expunge.accounting.reservations import Origin
+from expunge.losses import Weighted
 from expunge.unlearning import model_file
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.public_ridge import PublicRidge
 
 __all__ = ["LinearFitted"]
 
 PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
+WEIGHTS = (
+    "labels have weights that were fixed in advance, by the caller's word, not counted on records"
+)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -22,11 +27,20 @@ class LinearFitted(Fitted):
     Args:
         classes: Labels of a classifier, sorted; None for a regression.
         labels: Where the label set came from.
+        ridge: What the ridge was chosen from; None if it was given.
     """
 
     job: LinearJob
     classes: np.ndarray | None
     labels: Origin | None = None
+    ridge: PublicRidge | None = None
+
+    def __post_init__(self) -> None:
+        stated = self.outcome.assumptions
+        if self.ridge is not None and stated is not None:
+            marked = replace(self.outcome, assumptions=self.ridge.mark(stated))
+            object.__setattr__(self, "outcome", marked)
+        super().__post_init__()
 
     @property
     def head(self) -> LinearHead:
@@ -39,7 +53,9 @@ class LinearFitted(Fitted):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return (PREPROCESSING,)
+        chosen = () if self.ridge is None else (self.ridge.remark,)
+        weighted = (WEIGHTS,) if isinstance(self.job.loss, Weighted) else ()
+        return (PREPROCESSING, *chosen, *weighted)
 
     @property
     def model_bytes(self) -> bytes:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from expunge.accounting.json_text import parse_json
 from expunge.core.rows import bounded_rows
-from expunge.losses import Logistic, Softmax, Squared
+from expunge.losses import Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
 
 __all__ = ["LinearHead"]
@@ -41,7 +41,7 @@ class LinearHead:
         assert self.classes is not None
         if len(self.classes) == 1:
             return np.ones((len(features), 1))
-        assert isinstance(self.loss, Logistic | Softmax)
+        assert isinstance(self.loss, Logistic | Softmax | Weighted)
         return self.loss.probabilities(self.scores(features)).numpy()
 
     def predict(self, features: np.ndarray) -> np.ndarray:
@@ -51,7 +51,10 @@ class LinearHead:
 
     def document(self) -> str:
         """JSON of everything but the weights."""
-        loss = {"kind": type(self.loss).__name__, **asdict(self.loss)}  # pyright: ignore[reportArgumentType]
+        plain = self.loss.loss if isinstance(self.loss, Weighted) else self.loss
+        loss = {"kind": type(plain).__name__, **asdict(plain)}  # pyright: ignore[reportArgumentType]
+        if isinstance(self.loss, Weighted):
+            loss["weights"] = list(self.loss.weights)
         labels = None
         if self.classes is not None:
             labels = {"values": self.classes.tolist(), "dtype": self.classes.dtype.str}
@@ -67,7 +70,9 @@ class LinearHead:
         stored: Any = parse_json(document)
         try:
             kind, labels = LOSSES[stored["loss"].pop("kind")], stored["labels"]
+            weights = stored["loss"].pop("weights", None)
             loss = kind(**stored["loss"])
+            loss = loss if weights is None else Weighted(loss, weights)
             classes = None if labels is None else _labels(labels["values"], labels["dtype"])
         except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
             raise ValueError(f"not the head of a model ({error})") from error

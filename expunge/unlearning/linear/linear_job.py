@@ -1,9 +1,9 @@
 """The learning problem of a linear model: rows, and a loss with its enforced constants."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective
 from expunge.losses.tolerances import Resolution
 from expunge.unlearning.job import Job
+from expunge.unlearning.roster import Roster
 
 __all__ = ["LinearJob", "attainable"]
 
@@ -44,6 +45,10 @@ class LinearJob(Job):
     @property
     def row_columns(self) -> tuple[Tensor, ...]:
         return self.features, self.targets
+
+    def with_more(self, roster: Roster, columns: Sequence[Tensor]) -> Self:
+        features, targets = columns
+        return replace(self, roster=roster, features=features, targets=targets)
 
     @property
     def objective(self) -> Objective:

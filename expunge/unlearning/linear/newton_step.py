@@ -82,7 +82,7 @@ def newton_step(
     hessian = model.curvature.clone()
     hessian.diagonal().add_(terms.loss.l2)
     factor, failed = torch.linalg.cholesky_ex(hessian)
-    if failed or not bool(factor.isfinite().all()):
+    if failed or not bool(factor.diagonal().isfinite().all()):  # a row that is not shows there
         return NewtonStep(anchor.point, math.inf)
     step = -torch.cholesky_solve(model.gradient[:, None], factor)[:, 0]
     theta = anchor.point + step.reshape(anchor.point.shape)
@@ -94,12 +94,12 @@ def _model(anchor: Anchor, terms: RowTerms, center: Tensor | None, divisor: floa
     loss = terms.loss
     data = anchor.gradient.value(terms.gradient_unit) / divisor
     ridge = loss.l2 * (anchor.point if center is None else anchor.point - center)
-    curvature = anchor.hessian.value(terms.root_unit**2) / divisor
+    curvature = anchor.hessian.value(terms.root_unit**2).div_(divisor)
     sharp = anchor.sharp
     return _Model(
         gradient=(data + ridge).ravel(),
         curvature=curvature,
-        sharp=None if sharp is None else sharp.value(terms.root_unit**2) / divisor,
+        sharp=None if sharp is None else sharp.value(terms.root_unit**2).div_(divisor),
         gradient_error=(
             terms.gradient_error * anchor.rows / divisor
             + 8 * UNIT * (_norm(data) + _norm(ridge))

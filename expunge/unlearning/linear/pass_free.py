@@ -70,8 +70,8 @@ class PassFree:
         made = Anchor.at(point, self.terms, self.job.objective, roster.places, int(time.time()))
         return replace(made, wait=wait)
 
-    def anchor_left(self, before: dict[str, Tensor]) -> Anchor | None:
-        """The kept anchor once the request's rows have left it.
+    def anchor_after(self, before: dict[str, Tensor]) -> Anchor | None:
+        """The kept anchor once the request's rows have left it, or joined it.
 
         None where none was kept, where it is of other rows, where it is too old, or where the
         request's rows are no records any more: what would then be left is not the others' sum.
@@ -79,13 +79,14 @@ class PassFree:
         job, kept = self.job, Anchor.of(before)
         if kept is None or not 0 <= time.time() - kept.made <= self.max_anchor_age * DAY:
             return None
-        rows = job.roster.last_rows
-        largest = job.features[rows].abs().amax(1)
-        if not bool(((largest > 0) & (largest <= job.loss.row_norm)).all()):
-            return None
-        left = kept.moved(rows, self.terms, job.features, job.targets)
-        of_these = (left.rows, left.places) == (job.roster.retained, job.roster.places)
-        return left if of_these else None
+        roster, moved = job.roster, kept
+        for rows, joining in ((roster.last_rows, False), (list(roster.last_joined), True)):
+            largest = job.features[rows].abs().amax(1)
+            if not bool(((largest > 0) & (largest <= job.loss.row_norm)).all()):
+                return None
+            moved = moved.moved(rows, self.terms, job.features, job.targets, joining=joining)
+        of_these = (moved.rows, moved.places) == (roster.retained, roster.places)
+        return moved if of_these else None
 
     def step(self, anchor: Anchor) -> tuple[Tensor, bool]:
         """A Newton step's point, and whether it is provably within reach of the minimiser."""

@@ -31,7 +31,7 @@ from expunge.losses.objective import Gram, Objective
 from expunge.losses.solver import solve
 from expunge.losses.squared import Squared
 from expunge.losses.tolerances import solution_norm
-from expunge.unlearning.linear.budget import warm_passes, within_budget
+from expunge.unlearning.linear.budget import of_few_records, warm_passes, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.pass_free import PassFree
 from expunge.unlearning.model_file import SALT, add_salt
@@ -95,11 +95,33 @@ class Residual:
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         """A point near the retained objective's minimiser, plus one exact draw."""
+        return self._noised(job, *self._near(job, before))
+
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The same with records that joined; without noise while nothing has been forgotten.
+
+        Raises:
+            ValueError: there are too many records for the tolerance, by counts alone.
+        """
+        job.resolution.check(self.tolerance)
+        theta, secret, passed = self._near(job, before)
+        if job.roster.forgotten:
+            return self._noised(job, theta, secret, passed)
+        secret = add_salt(secret)
+        return Outcome(
+            {"theta": theta}, None, None, noise_free=True, secret=secret, read_every_row=passed
+        )
+
+    def _near(self, job: LinearJob, before: Outcome) -> tuple[Tensor, dict[str, Tensor], bool]:
+        """A point within reach, the secret state after it, and whether passes were made."""
         if self.goes_without_passes(job):
-            theta, secret, passed = self._step_or_passes(job, before)
-        else:
-            theta, secret = self._passes_only(job, before)
-            passed = True
+            return self._step_or_passes(job, before)
+        return *self._passes_only(job, before), True
+
+    def _noised(
+        self, job: LinearJob, theta: Tensor, secret: dict[str, Tensor], passed: bool
+    ) -> Outcome:
+        """The release of a point within reach, by one exact draw."""
         noise_std, grid = self.noise(job)
         if job.seed is None:
             released = torch.from_numpy(release.draw(theta.numpy(), noise_std, grid))
@@ -131,7 +153,7 @@ class Residual:
     ) -> tuple[Tensor, dict[str, Tensor], bool]:
         """A point within reach, the secret state after it, and whether passes were made."""
         rule = self._rule(job)
-        anchor, theta = rule.anchor_left(before.secret), before.secret["theta"]
+        anchor, theta = rule.anchor_after(before.secret), before.secret["theta"]
         if anchor is not None:
             theta, near = rule.step(anchor)
             if near:
@@ -193,8 +215,14 @@ class Residual:
         )
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
-        """The solver from `job.beginning`, stopped when a warm start's nominal budget is spent."""
-        theta = within_budget(job, tolerance=self.tolerance / 2, passes=warm_passes(job))
+        """The solver from `job.beginning`, stopped when a request's nominal budget is spent.
+
+        Where requests go without a pass, that is enough for a few records only.
+        """
+        if self.goes_without_passes(job):
+            theta = of_few_records(job, tolerance=self.tolerance / 2)
+        else:
+            theta = within_budget(job, tolerance=self.tolerance / 2, passes=warm_passes(job))
         return Outcome({"theta": theta}, None, None, noise_free=True, secret=add_salt())
 
     def price(self, job: LinearJob, forget: int) -> Price:

@@ -60,6 +60,9 @@ class Retrain:
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         return self.fit(job)
 
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        return self.fit(job)
+
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """Retraining carries nothing over, so it is its own placebo."""
         return self.fit(job)

@@ -34,6 +34,7 @@ from expunge.store import (
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.public_ridge import PublicRidge
 from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_checks import check_certificate
@@ -129,10 +130,12 @@ def _document(fitted: LinearFitted) -> dict[str, Any]:
         "outcome": outcome_document(fitted.outcome),
         "device": str(fitted.job.features.device),
         "labels": fitted.labels,
+        "ridge": None if fitted.ridge is None else fitted.ridge.document(),
         "head": fitted.head.document(),
         "public": roster.public,
         "private": roster.private,
         "ids": ids_document(roster),
+        "sizes": list(roster.sizes) if roster.joined else None,
     }
 
 
@@ -150,15 +153,19 @@ def _state(fitted: LinearFitted) -> dict[str, Tensor]:
 def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
     """The rows; of those that the folder holds, only chunks with rows that left since.
 
-    What stays is not read: the index keeps its digest, against which every reader holds it.
+    What stays is not read: the index keeps its digest, against which every reader holds it. Rows
+    that joined since follow in chunks of their own.
     """
-    before = _state_before(fitted, folder)
+    before, roster, there = _state_before(fitted, folder), fitted.job.roster, 0
     if before is not None:
-        gone = fitted.job.roster.departures[len(before.index.lineage.issued) :]
-        yield from erase_rows(before, ROWS, [int(row) for rows in gone for row in rows])
-        return
-    columns = {"features": fitted.job.features, "targets": fitted.job.targets}
-    yield from split(ROWS, {name: column.cpu().numpy() for name, column in columns.items()})
+        there = roster.sizes[len(before.index.lineage.issued)]
+        gone = roster.departures[len(before.index.lineage.issued) :]
+        left = [int(row) for rows in gone for row in rows if row < there]
+        yield from erase_rows(before, ROWS, left)
+    if there < roster.records:
+        columns = {"features": fitted.job.features, "targets": fitted.job.targets}
+        arrays = {name: column[there:].cpu().numpy() for name, column in columns.items()}
+        yield from split(ROWS, arrays, offset=there)
 
 
 def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
@@ -205,7 +212,7 @@ def _restored(saved: Saved) -> LinearFitted:
     outcome = restore_outcome(document["outcome"], tensors_of(model), tensors)
     head = LinearHead.of(outcome.theta, document["head"])
     counts = document["private"], document["public"]
-    roster = restore_roster(document["ids"], *counts, tensors["left"])
+    roster = restore_roster(document["ids"], *counts, tensors["left"], document.get("sizes"))
     parts = [_rows(saved, chunk, head) for chunk in saved.chunks(ROWS)]
     features, targets = (
         torch.from_numpy(np.concatenate([part[name] for part in parts])).to(document["device"])
@@ -228,6 +235,7 @@ def _restored(saved: Saved) -> LinearFitted:
         outcome=outcome,
         classes=head.classes,
         labels=document["labels"],
+        ridge=PublicRidge.of(document.get("ridge")),
         lineage=saved.index.lineage.fit,
         issued=saved.index.lineage.issued,
         copied=True,

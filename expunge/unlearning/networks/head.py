@@ -119,7 +119,7 @@ class Head(NetworkStrategy):
         kept = {name: before.secret[name] for name in KEPT}
         convex = self._convex(job, kept[FEATURES], kept["center"])
         nothing = Outcome({"theta": kept["center"]}, None, None)
-        solved = self.residual(convex.loss).placebo(convex, nothing)
+        solved = replace(self.residual(convex.loss), distance=0.0).placebo(convex, nothing)
         return self._outcome(job, solved, kept, self.cost(job))
 
     def cost(self, job: NetworkJob) -> float:

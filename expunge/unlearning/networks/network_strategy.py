@@ -5,15 +5,20 @@ from typing import ClassVar, Protocol
 
 from expunge.accounting.account import Account
 from expunge.accounting.prices import Price
+from expunge.errors import NoCertificate
 from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.strategy import Strategy
 
 __all__ = ["NetworkStrategy", "foreseen_price", "foreseen_words", "passes"]
 
 
 class NetworkStrategy(Strategy[NetworkJob], Protocol):
-    """A strategy for networks; those that inherit from it need not answer the last three."""
+    """A strategy for networks; those that inherit from it need not answer the last three.
+
+    Nor need they add records, which none of ours can.
+    """
 
     keeps_backbone: ClassVar[bool] = False  # every request starts from the layers as handed over
     runs_the_loss: ClassVar[bool] = True  # if not, it reads what kind of loss it is
@@ -21,6 +26,11 @@ class NetworkStrategy(Strategy[NetworkJob], Protocol):
     def cost(self, job: NetworkJob) -> float:
         """Nominal FLOPs of one request: a function of counts and settings alone."""
         ...
+
+    def add(self, job: NetworkJob, before: Outcome) -> Outcome:
+        raise NoCertificate(
+            f"add: {self.name} takes no further records into a network; fit again with all of them"
+        )
 
     @property
     def starts_anew(self) -> bool:

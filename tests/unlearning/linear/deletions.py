@@ -1,6 +1,7 @@
 """Small problems, requests in a row on them, and the minimiser at 50 digits."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import mpmath
 import numpy as np
@@ -12,20 +13,31 @@ from expunge.losses.row_terms import RowTerms
 from expunge.losses.solver import solve
 from expunge.losses.tolerances import Resolution, solution_norm
 from expunge.unlearning.linear.anchor import Anchor
+from expunge.unlearning.linear.newton_step import newton_step
 
 DIGITS = 50
 
 
 @dataclass
 class Deletions:
-    """A problem, the place of its anchor, and requests: lists of (row, joins)."""
+    """A problem, the place of its anchor, and requests: lists of (row, joins).
+
+    Args:
+        present: (rows,) which rows are there at the anchor.
+        divisor: nbar; the rows present if None.
+        intercept: The last feature is the same in every row, and within `newton_step`'s bound.
+        drawn: What kind of problem it is, in words.
+    """
 
     loss: object
     features: torch.Tensor
     targets: torch.Tensor
-    present: torch.Tensor  # at the anchor
+    present: torch.Tensor
     requests: list
     center: torch.Tensor | None = None
+    divisor: float | None = None
+    intercept: bool = False
+    drawn: tuple[str, ...] = ()
 
     @property
     def terms(self):
@@ -33,7 +45,19 @@ class Deletions:
         return RowTerms(self.loss, self.features.shape[1], reach)
 
     def objective(self, present):
-        return Objective(self.loss, self.features, self.targets, present, center=self.center)
+        return Objective(
+            self.loss, self.features, self.targets, present, self.divisor, center=self.center
+        )
+
+    def step(self, anchor):
+        """The Newton step from an anchor of this problem, with its bound."""
+        return newton_step(
+            anchor,
+            self.terms,
+            center=self.center,
+            intercept=self.intercept,
+            divisor=self.divisor,
+        )
 
     def anchor(self):
         """At the minimiser, or as near to it as rounding allows."""
@@ -69,40 +93,71 @@ def random_deletions(seed, kind=None, requests=None):
         "softmax": Softmax(outputs, l2 * bound**2, bound),
         "squared": Squared(l2 * bound**2, bound, target_norm=2.0),
     }[kind]
-    rows = _rows(rng, count, width, bound)
+    drawn = [str(kind)]
+    rows = _rows(rng, count, width, bound, drawn)
     rule = rng.standard_normal((width, outputs)) * 5 / bound
-    scores = rows @ rule + (rng.gumbel(size=(count, outputs)) if rng.random() < 0.6 else 0)
+    noisy = rng.random() < 0.6
+    drawn += [] if noisy else ["separable"]
+    scores = rows @ rule + (rng.gumbel(size=(count, outputs)) if noisy else 0)
     targets = {"logistic": scores[:, 0] > 0, "softmax": scores.argmax(1), "squared": scores[:, 0]}
     late = rng.random(count) < rng.choice([0.0, 0.2])
     late[:3] = False
-    order = np.flatnonzero(~late)
-    if rng.random() < 0.5:  # the most influential first
-        order = order[np.argsort(-np.abs(rows[order] @ rule[:, 0]))]
-    else:
-        rng.shuffle(order)
-    most = min(len(order) - 2, 200 if requests is None else requests)
-    asked = [[(int(row), False)] for row in order[: rng.integers(1, most + 1)]]
-    for row in np.flatnonzero(late):
-        asked[rng.integers(len(asked))].append((int(row), True))
     center = torch.from_numpy(rng.standard_normal((outputs, width))) if rng.random() < 0.3 else None
-    return Deletions(
+    divisor = float(count) if rng.random() < 0.2 else None
+    drawn += [
+        name for name, value in (("center", center), ("divisor", divisor)) if value is not None
+    ]
+    problem = Deletions(
         loss,
         torch.from_numpy(rows),
         torch.from_numpy(targets[kind].astype(float if kind == "squared" else np.int64)),
         torch.from_numpy(~late),
-        asked,
+        [],
         center,
+        divisor,
+        "intercept" in drawn,
     )
+    order = _order(rng, problem, np.flatnonzero(~late), drawn)
+    most = min(len(order) - 2, 200 if requests is None else requests)
+    asked = [[(int(row), False)] for row in order[: rng.integers(1, most + 1)]]
+    for row in np.flatnonzero(late):
+        asked[rng.integers(len(asked))].append((int(row), True))
+    drawn += ["insertions"] if late.any() else []
+    return replace(problem, requests=asked, drawn=tuple(drawn))
 
 
-def _rows(rng, count, width, bound):
+def _rows(rng, count, width, bound, drawn):
     rows = rng.standard_normal((count, width))
+    if rng.random() < 0.3 and width > 1:
+        rows[:, -1] = rows[:, 0]
+        drawn.append("rank deficient")
     if rng.random() < 0.3:
-        rows[:, -1] = rows[:, 0]  # rank deficient
-    if rng.random() < 0.3:
-        rows[count // 2 :] = rows[: count - count // 2]  # duplicates
+        rows[count // 2 :] = rows[: count - count // 2]
+        drawn.append("duplicates")
     norms = np.linalg.norm(rows, axis=1)[:, None]
-    return rows * bound * (1 - 1e-12) / np.maximum(norms, rng.choice([1e-9, 2.0]))
+    rows *= bound * (1 - 1e-12) / np.maximum(norms, rng.choice([1e-9, 2.0]))
+    if rng.random() < 0.3:
+        rows = np.hstack([rows[:, :-1], np.full((count, 1), bound)]) / math.sqrt(2) * (1 - 1e-12)
+        drawn.append("intercept")
+    return rows
+
+
+def _order(rng, problem, rows, drawn):
+    """Rows in the order in which they leave."""
+    kind = rng.choice(["random order", "most influential first", "all one way"])
+    drawn.append(str(kind))
+    if kind == "random order":
+        return rng.permutation(rows)
+    anchor = problem.anchor()
+    objective = replace(problem.objective(problem.present), divisor=float(anchor.rows))
+    hessian = _hessian(objective, anchor.point)
+    scores = problem.features @ anchor.point.T
+    residuals = problem.loss.residual(scores, problem.targets).numpy()
+    gradients = residuals[:, :, None] * problem.features.numpy()[:, None, :]
+    moves = np.linalg.solve(hessian, gradients[rows].reshape(len(rows), -1).T).T
+    sizes = np.linalg.norm(moves, axis=1)
+    along = sizes if kind == "most influential first" else moves @ moves[sizes.argmax()]
+    return rows[np.argsort(-along, kind="stable")]
 
 
 def optimum(deletions, present, near):
@@ -123,7 +178,7 @@ def optimum(deletions, present, near):
         pull = [mpmath.mpf(0)] * near.numel() if center is None else _exact(center)
         theta = _exact(near)
         for _ in range(200):
-            gradient = _gradient(loss, theta, pull, rows, targets)
+            gradient = _gradient(loss, theta, pull, rows, targets, objective.nbar)
             norm = mpmath.norm(gradient)
             if norm < loss.l2 * mpmath.mpf(10) ** -40:
                 return theta
@@ -149,8 +204,8 @@ def _hessian(objective, theta):
     return torch.stack([product(unit).ravel() for unit in units]).numpy()
 
 
-def _gradient(loss, theta, pull, rows, targets):
-    width, nbar = len(rows[0]), len(rows)
+def _gradient(loss, theta, pull, rows, targets, nbar):
+    width = len(rows[0])
     total = [mpmath.mpf(0)] * len(theta)
     for row, target in zip(rows, targets, strict=True):
         scores = [mpmath.fdot(theta[a * width : (a + 1) * width], row) for a in range(loss.outputs)]

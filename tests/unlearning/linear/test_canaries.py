@@ -72,7 +72,7 @@ def test_a_tenth_of_the_noise_shows_ten_times_as_much_while_nothing_saturates():
 def test_the_claim_of_a_share_does_not_depend_on_how_many_records_there_are():
     job = job_of(Softmax(10, 0.05))
     strategy = Langevin(learn_steps=60, sigma=2.0)
-    setting = setting_of(job, 60, 5)
+    setting = setting_of(job, Langevin(60), 5)
     rows = setting.private + setting.public
     whole = shift.bound(setting.assumptions, setting.history(2.0, 5)).mu
     assert WorstDescent.of(job, strategy, one_in=rows // 5).certified(5).mu == pytest.approx(whole)

@@ -1,6 +1,8 @@
 """Soundness, state and messages of every estimator: what adversarial testing once broke."""
 
 import contextlib
+import copy
+import pickle
 import signal
 
 import numpy as np
@@ -10,7 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
+from expunge.accounting.verification import differences
 from expunge.errors import NoCertificate
+from expunge.losses import Declared
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.residual import Residual
@@ -314,6 +318,8 @@ def test_reservations_are_in_the_statement_and_declarations_in_the_scope():
     assert "1 record was forgotten" in certificate.claim.statement[-2]
 
 
+# Noise for so few records does drown the model.
+@pytest.mark.filterwarnings("ignore::expunge.errors.SettingsWarning")
 def test_small_targets_are_met_within_the_capacity_for_observer_all():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(800, 20)), rng.integers(0, 2, 800)
@@ -336,3 +342,91 @@ def test_estimators_save_themselves(tmp_path):
     clf = CertifiedClassifier().fit(X, y)
     clf.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").coef_, clf.coef_)
+
+
+# Records that join.
+
+NEW_X, NEW_Y = labelled(130)
+
+
+def joined(**options):
+    """A model of a hundred records, thirty of them public, that ten have joined."""
+    settings = {"l2": 0.05, "classes": [0, 1], "strategy": "residual"} | options
+    model = CertifiedClassifier(**settings)
+    model.fit(NEW_X[30:100], NEW_Y[30:100], public=(NEW_X[:30], NEW_Y[:30]))
+    assert model.add(NEW_X[100:110], NEW_Y[100:110]) is None
+    return model
+
+
+@pytest.mark.parametrize("reference", ["zero", "start", "center"])
+@pytest.mark.parametrize("strategy", ["auto", "residual", "retrain", "noise_first", "langevin"])
+def test_newcomers_are_learned_and_forgotten_under_every_reference(strategy, reference):
+    strategy = Langevin(learn_steps=40) if strategy == "langevin" else strategy
+    model = joined(strategy=strategy, reference=reference)
+    certificate = model.forget([0, 70, 79])  # those at fit are 0 to 69
+    assert not differences(certificate)
+    assert (certificate.records, certificate.forgotten) == (110, 3)
+    with pytest.raises(ValueError, match="unknown id 80"):
+        model.forget(80)
+
+
+def test_records_that_joined_say_something_to_the_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    model = CertifiedClassifier(strategy="residual", classes=[0, 1]).fit(
+        X, (X[:, 0] > 0).astype(int)
+    )
+    before = model.coef_[0]
+    model.add(np.tile([0.0, 0.5], (400, 1)), np.ones(400, dtype=int))
+    assert model.coef_[0, 1] > before[1] + 0.1
+
+
+def test_an_addition_under_a_declared_loss_takes_passes_and_is_certified():
+    X, y = measured(90)
+    huber = Declared(
+        lambda scores, targets: (1 + (scores[:, 0] - targets) ** 2).sqrt(), slope=1.0, bend=1.0
+    )
+    model = CertifiedRegressor(strategy="residual", l2=0.05, loss=huber).fit(X[:80], y[:80])
+    assert model.add(X[80:], y[80:]) is None
+    assert not differences(model.forget([3, 85]))
+
+
+def test_an_addition_may_have_a_name_and_its_flags_are_checked():
+    model = joined()
+    model.forget(3)
+    assert model.add(NEW_X[110:111], NEW_Y[110:111], request="more").requests == ["more"]
+    with pytest.raises(ValueError, match="again: must be True or False"):
+        model.add(NEW_X[:1], NEW_Y[:1], again="yes")
+    with pytest.raises(ValueError, match="request: must be a text"):
+        model.add(NEW_X[:1], NEW_Y[:1], request=3)
+
+
+def test_nobody_joins_what_is_not_fitted_or_may_only_predict():
+    with pytest.raises(NotFittedError):
+        CertifiedClassifier().add(NEW_X, NEW_Y)
+    with pytest.warns(UserWarning, match="pickling writes"):
+        released = pickle.loads(pickle.dumps(joined()))
+    with pytest.raises(NoCertificate, match="only the released model"):
+        released.add(NEW_X, NEW_Y)
+
+
+def test_a_copy_goes_its_own_way_and_both_say_so():
+    model = joined()
+    other = copy.deepcopy(model)
+    model.forget(3)
+    certificate = other.forget([4, 75])
+    assert certificate.provenance.state == "copied"
+    assert not differences(certificate)
+    shared = copy.copy(other)
+    other.add(NEW_X[110:], NEW_Y[110:])
+    with pytest.raises(NoCertificate, match="or added some"):
+        shared.forget(5)
+    with pytest.raises(NoCertificate, match="or added some"):
+        shared.placebo(5)
+
+
+def test_plans_and_placebos_are_about_the_records_that_are_there_now():
+    model = joined()
+    assert model.plan(75)[0].excluded is None
+    assert model.placebo([75, 3]).theta.shape == (1, 5)
+    assert model.certificate_ is None

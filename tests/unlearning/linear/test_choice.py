@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.losses import Logistic, Squared
+from expunge.unlearning import CertifiedClassifier
 from expunge.unlearning.linear.budget import metered
-from expunge.unlearning.linear.choice import cheapest, prices
+from expunge.unlearning.linear.choice import CAPACITY, cheapest, prices, with_capacity
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.residual import Residual
 from tests.unlearning.problems import job_of, without
+from tests.unlearning.records import labelled
 
 NAMES = {"residual", "langevin", "noise_first", "retrain"}
 
@@ -132,3 +135,47 @@ def test_where_requests_may_look_at_models_noise_first_is_out_and_langevin_takes
     assert read["residual"] == plain["residual"]
     assert read["langevin"].steps == 1
     assert cheapest(replace(job, adaptive_requests=True), 5) == cheapest(job, 5) == Residual()
+
+
+def test_a_capacity_is_for_a_strategy_that_is_only_named():
+    X, y = labelled(200)
+    named = {"observer": "all", "capacity": 0.02}
+    for strategy in ("auto", "langevin"):
+        clf = CertifiedClassifier(strategy=strategy, **named).fit(X, y)
+        assert clf.fitted_.strategy == Langevin(capacity=0.02)
+    plain = CertifiedClassifier(observer="all").fit(X, y)
+    assert plain.fitted_.strategy.capacity == CAPACITY == 0.1
+    own = CertifiedClassifier(observer="all", strategy=Langevin(capacity=0.3)).fit(X, y)
+    assert own.fitted_.strategy.capacity == 0.3
+
+
+def test_a_capacity_in_two_places_is_refused():
+    X, y = labelled(200)
+    clf = CertifiedClassifier(strategy=Langevin(), capacity=0.1)
+    with pytest.raises(InvalidInput, match=r"capacity: .* write Langevin\(capacity=\.\.\.\)"):
+        clf.fit(X, y)
+
+
+@pytest.mark.parametrize("strategy", ["residual", "retrain", Residual()])
+def test_strategies_whose_noise_is_not_fixed_at_fit_do_not_use_it(strategy):
+    X, y = labelled(100)
+    clf = CertifiedClassifier(strategy=strategy, capacity=0.01).fit(X, y)
+    assert clf.forget(range(50)).forgotten == 50
+
+
+def test_a_capacity_bounds_what_may_be_forgotten_in_all():
+    X, y = labelled(200)
+    clf = CertifiedClassifier(observer="all", capacity=0.02).fit(X, y)
+    assert clf.forget([0, 1, 2, 3]).claim.epsilon <= 1
+    with pytest.raises(NoCertificate, match="larger capacity"):
+        clf.forget([4])
+
+
+def test_noise_falls_with_the_capacity():
+    X, y = labelled(200)
+    sigmas = [
+        CertifiedClassifier(observer="all", capacity=share).fit(X, y).history_.phases[0].sigma
+        for share in (0.01, 0.1)
+    ]
+    assert sigmas[1] == pytest.approx(10 * sigmas[0], rel=0.01)
+    assert with_capacity(Residual(), 0.3) == Residual()

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,15 +7,18 @@ import torch
 
 from expunge.accounting.bounds import shift
 from expunge.accounting.history import History
+from expunge.accounting.issue import recompute
 from expunge.accounting.moduli import Run, moduli
-from expunge.errors import NoCertificate
+from expunge.core.randomness import normal_source
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import gradient_rounding
-from expunge.unlearning import course
+from expunge.unlearning import CertifiedClassifier, course
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst, setting_of
 from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 from tests.unlearning.constants import contradicted, direction, even, falsified, worst_job
 from tests.unlearning.problems import job_of, without
+from tests.unlearning.records import labelled
 
 LOSS = Logistic(l2=0.1)
 QUICK = Langevin(learn_steps=60)
@@ -191,8 +195,8 @@ def test_steps_and_noise_depend_on_counts_only(strategy):
 
 
 def test_a_setting_never_forgets_all_that_there_is():
-    assert setting_of(job_of(private=60, public=0), 10, 60).forget == 59
-    assert setting_of(job_of(private=60, public=1), 10, 60).forget == 60
+    assert setting_of(job_of(private=60, public=0), Langevin(10), 60).forget == 59
+    assert setting_of(job_of(private=60, public=1), Langevin(10), 60).forget == 60
 
 
 # The runs themselves.
@@ -418,3 +422,181 @@ def test_a_steps_rounding_counts_everything_that_the_step_computes(sigma):
     largest = 2.0 + phase.step_size * loss.lipschitz + 12 * noise * root
     counted = gradient + 2 * (5 + 16) * 2.0**-53 * largest + 2e-14 * noise * root
     assert counted <= phase.rounding <= 1.001 * counted
+
+
+def with_newcomers(job, count):
+    roster = job.roster.with_more(None, count)
+    columns = [torch.cat([column, column[:count]]) for column in job.row_columns]
+    return job.with_more(roster, columns)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [
+        (Cyclic(4), "scheme: Cyclic is a partition of the records at fit"),
+        (PoissonBatch(0.5), "102 records would be there, and PoissonBatch divides by the 100"),
+        (FullBatch(fixed=True), "102 records would be there, and FullBatch divides by the 100"),
+    ],
+)
+def test_schemes_that_do_not_cover_newcomers_refuse_them_by_name(scheme, said):
+    job, strategy = job_of(seed=0), Langevin(learn_steps=20, scheme=scheme)
+    before = strategy.fit(job)
+    with pytest.raises(NoCertificate, match=said):
+        strategy.add(with_newcomers(job, 2), before)
+
+
+@pytest.mark.parametrize("steps", [20, 57])
+def test_an_addition_takes_a_tenth_of_the_learning_steps_or_one_where_every_model_counts(steps):
+    for job, expected in (
+        (job_of(seed=0), steps // 10),
+        (job_of(seed=0, observer="all"), 1),
+        (replace(job_of(seed=0), adaptive_requests=True), 1),
+    ):
+        strategy = Langevin(learn_steps=steps)
+        before = strategy.fit(job)
+        after = strategy.add(with_newcomers(job, 2), before)
+        later = after.history.phases[len(before.history.phases) :]
+        assert sum(phase.steps for phase in later) == expected
+        assert {(phase.samples, phase.sigma) for phase in later} == {
+            (102, before.history.phases[0].sigma)
+        }
+        assert later[-1].released == job.counts_every_model
+        assert set(after.rounds[-len(later) :]) == {1}
+
+
+def test_noise_first_adds_by_clean_steps_and_carries_no_noise_until_something_is_forgotten():
+    job, strategy = job_of(seed=0), NoiseFirst(learn_steps=20, unlearn_steps=5)
+    more = with_newcomers(job, 3)
+    first = strategy.add(more, strategy.fit(job))
+    assert first.noise_free
+    assert [(phase.steps, phase.samples, phase.sigma) for phase in first.history.phases] == [
+        (20, 100, 0.0), (5, 103, 0.0),
+    ]  # fmt: skip
+    left = more.without([50, 101])
+    forgot = strategy.forget(left, first)
+    assert not forgot.noise_free
+    assert [phase.forgotten for phase in forgot.history.phases] == [1, 2, 0, 0]
+    last = strategy.add(with_newcomers(left, 1), forgot)
+    assert not last.noise_free
+    assert [phase.sigma > 0 for phase in last.history.phases] == [False, False, True, False, False]
+
+
+# The paper's own settings: Algorithms 1 and 2, whatever they certify.
+
+PAPER = Langevin(learn_steps=20, sigma=0.01, step_size=1e-3, unlearn_steps=5, radius=1.0)
+
+
+def test_steps_sizes_and_radius_that_are_given_are_those_of_the_history():
+    """Paper: [alg:pngd_training], [alg:langevin_unlearning]."""
+    outcomes, _ = chain(PAPER, job_of(), [50, 51])
+    phases = outcomes[-1].history.phases
+    assert [phase.steps for phase in phases] == [19, 1, 4, 1]
+    assert {(phase.step_size, phase.sigma) for phase in phases} == {(1e-3, 0.01)}
+    assert outcomes[-1].assumptions.radius == 1.0
+    assert float(outcomes[-1].theta.norm()) <= 1.0
+
+
+def test_the_steps_taken_are_those_of_the_formula():
+    """theta <- Proj(theta - eta grad + sqrt(2 eta) sigma xi), replayed with the same noise."""
+    job = replace(job_of(), seed=5)
+    strategy = Langevin(learn_steps=7, sigma=0.3, step_size=0.7, unlearn_steps=3, radius=0.6)
+    fitted = strategy.fit(job)
+    after = without(job, [50])
+    outcome = strategy.forget(after, fitted)
+    theta = job.beginning
+    for stage, steps in ((job, 7), (after, 3)):
+        normal = normal_source(5, f"request {stage.roster.request}")
+        for _ in range(steps):
+            noise = math.sqrt(2 * 0.7) * 0.3 * normal(theta[None])[0]
+            theta = theta - 0.7 * stage.objective.gradient(theta) + noise
+            theta = theta * min(1.0, 0.6 / float(theta.norm()))
+    torch.testing.assert_close(outcome.theta, theta, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("observer", ["final", "all"])
+def test_a_target_that_is_missed_is_certified_as_it_is_and_said_plainly(observer):
+    X, y = labelled(200)
+    clf = CertifiedClassifier(strategy=PAPER, observer=observer).fit(X, y)
+    certificate = clf.forget(range(60))
+    exact = shift.bound(clf.fitted_.outcome.assumptions, clf.history_).epsilon(1e-5)
+    assert certificate.claim.epsilon == pytest.approx(exact)
+    assert certificate.claim.epsilon > 20
+    assert certificate.claim.vacuous
+    assert "vacuous" in certificate.reservations
+    assert any(line.startswith("THE TARGET IS MISSED: epsilon") for line in certificate.scope)
+    assert recompute(certificate).claim.epsilon == certificate.claim.epsilon
+
+
+def test_a_target_that_is_met_is_not_said_to_be_missed():
+    X, y = labelled(200)
+    strategy = Langevin(learn_steps=50, unlearn_steps=9)
+    certificate = CertifiedClassifier(strategy=strategy).fit(X, y).forget([3, 4])
+    assert certificate.claim.epsilon <= 1
+    assert not any("MISSED" in line for line in certificate.scope)
+    assert certificate.history.phases[-2].steps + certificate.history.phases[-1].steps == 9
+
+
+def test_without_a_number_of_steps_a_missed_target_is_still_refused():
+    X, y = labelled(200)
+    clf = CertifiedClassifier(strategy=Langevin(learn_steps=20, sigma=1e-3)).fit(X, y)
+    with pytest.raises(NoCertificate, match="do not meet the target"):
+        clf.forget(range(60))
+
+
+def test_more_steps_than_learning_took_may_be_given():
+    outcomes, _ = chain(Langevin(learn_steps=5, sigma=1.0, unlearn_steps=30), job_of(), [50])
+    assert sum(phase.steps for phase in outcomes[-1].history.phases) == 35
+
+
+def test_requests_that_look_at_models_are_never_honoured_beyond_their_budget():
+    """There the claim is the budget fixed at fit: a history beyond it has none."""
+    X, y = labelled(200)
+    strategy = replace(PAPER, capacity=0.5)
+    clf = CertifiedClassifier(strategy=strategy, adaptive_requests=True).fit(X, y)
+    with pytest.raises(NoCertificate, match="above the target"):
+        clf.forget(range(60))
+
+
+@pytest.mark.parametrize("loss", [Logistic(l2=0.1), Softmax(3, l2=0.1), Squared(0.1, radius=1.0)])
+@pytest.mark.parametrize(("share", "allowed"), [(1.0, True), (1.001, False), (50.0, False)])
+def test_steps_up_to_two_over_l_are_taken_and_longer_ones_refused(loss, share, allowed):
+    """THEORY 2.8: eta in (0, 2/L], by the loss's own L."""
+    strategy = Langevin(3, 1.0, step_size=share * 2 / (loss.curvature + loss.l2))
+    if allowed:
+        strategy.fit(job_of(loss))
+        return
+    for verb in (strategy.fit, lambda job: strategy.price(job, 1)):
+        with pytest.raises(InvalidInput, match=r"step_size: .* is above 2/L = ") as refused:
+            verb(job_of(loss))
+        assert "None for 1/L" in str(refused.value)
+
+
+def test_the_radius_bounds_the_gradients_of_a_regression_without_one():
+    outcomes, _ = chain(Langevin(20, radius=0.5), job_of(Squared(0.1)), [50])
+    assert outcomes[-1].assumptions.radius == 0.5
+    assert outcomes[-1].assumptions.lipschitz == 1.5
+    with pytest.raises(ValueError, match="give a radius"):
+        Langevin(20).fit(job_of(Squared(0.1)))
+
+
+def test_descent_that_begins_outside_of_the_ball_is_refused():
+    X, y = labelled(200)
+    clf = CertifiedClassifier(strategy=Langevin(20, radius=1e-3), reference="start")
+    with pytest.raises(ValueError, match=r"radius: descent begins .* from the center"):
+        clf.fit(X[100:], y[100:], public=(X[:100], y[:100]))
+
+
+def test_a_placebo_takes_the_steps_that_were_given():
+    job = replace(job_of(), seed=3)
+    fitted = PAPER.fit(job)
+    after = without(job, [50])
+    placebo = PAPER.placebo(after, fitted)
+    assert [p.steps for p in placebo.history.phases] == [19, 1, 4, 1]
+    assert not torch.equal(placebo.theta, PAPER.forget(after, fitted).theta)
+
+
+def test_the_steps_that_are_given_are_those_that_are_priced():
+    job = job_of(public=900)
+    assert Langevin(100, unlearn_steps=7).price(job, 3).steps == 7
+    few, many = (Langevin(100, unlearn_steps=k).price(job, 3).sigma for k in (2, 40))
+    assert few > many

@@ -12,31 +12,21 @@ from expunge.losses.row_terms import RowTerms
 from expunge.unlearning.linear import newton_step as newton_step_module
 from expunge.unlearning.linear.anchor import Anchor
 from expunge.unlearning.linear.newton_step import newton_step, score_change
+from tests.unlearning.linear.compare_distances import compare
 from tests.unlearning.linear.deletions import Deletions, distance, optimum, random_deletions
-
-CHECKPOINTS = 5
-
-
-def checked(deletions, checkpoints=CHECKPOINTS, spoil=lambda anchor, _: anchor):
-    """Bounds and true distances after some of the requests."""
-    states = list(deletions.states())
-    last = len(states) - 1
-    for place in sorted({round(i * last / checkpoints) for i in range(checkpoints + 1)}):
-        anchor, present = states[place]
-        step = newton_step(spoil(anchor, place), deletions.terms, center=deletions.center)
-        if math.isfinite(step.distance):
-            yield step.distance, distance(step.theta, optimum(deletions, present, step.theta))
 
 
 def violations(many, **options):
-    pairs = [pair for each in many for pair in checked(each, **options)]
+    pairs = [pair for each in many for pair in compare(each, **options)]
     return sum(bound < truth for bound, truth in pairs), len(pairs)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "softmax", "squared"])
 def test_the_bound_is_never_below_the_distance(kind):
     problems = [random_deletions(seed, kind, requests=20) for seed in range(8)]
-    assert violations(problems, checkpoints=2) == (0, 24)
+    below, pairs = violations(problems, checkpoints=2)
+    assert below == 0
+    assert pairs >= 16
 
 
 @pytest.mark.slow
@@ -64,7 +54,7 @@ TIGHT = [
 
 
 def test_where_curvature_changes_as_fast_as_it_can_the_bound_holds_and_is_close():
-    pairs = [pair for each in TIGHT for pair in checked(each, checkpoints=2)]
+    pairs = [pair for each in TIGHT for pair in compare(each, checkpoints=2)]
     assert all(bound >= truth for bound, truth in pairs)
     assert min(bound / truth for bound, truth in pairs if truth > 0) < 3
 
@@ -95,7 +85,7 @@ class _Moved(Deletions):
 
     def states(self):
         for anchor, present in super().states():
-            theta = newton_step(anchor, self.terms, center=self.center).theta
+            theta = self.step(anchor).theta
             gone = (self.present & ~present).nonzero()[:, 0].tolist()
             start = self.anchor()
             there = replace(start, point=theta)
@@ -150,7 +140,7 @@ def test_an_anchor_far_from_the_minimiser_says_so():
         anchor = deletions.anchor()
         far = anchor.point + 0.3 / deletions.loss.row_norm
         moved = Anchor.at(far, deletions.terms, deletions.objective(deletions.present), 0, 0)
-        step = newton_step(moved, deletions.terms, center=deletions.center)
+        step = deletions.step(moved)
         truth = distance(step.theta, optimum(deletions, deletions.present, step.theta))
         assert step.distance >= truth
 

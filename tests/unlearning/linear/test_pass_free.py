@@ -338,3 +338,29 @@ def test_a_gibibyte_is_for_about_five_thousand_weights():
     kept = Residual().fit(job_of()).secret
     large = sum(part.numel() * 8 for name, part in kept.items() if name.startswith("anchor."))
     assert large == state_bytes(Logistic(0.1), 5)
+
+
+def test_an_addition_reads_no_row_but_its_own_and_the_last_block(monkeypatch):
+    """What is stored is laid out anew; nothing of it is computed with."""
+    model, (X, y) = model_of(), labelled(460)
+    monkeypatch.setattr(Objective, "__init__", unreachable)
+    for name in ("present", "last", "left", "present_after"):
+        monkeypatch.setattr(Roster, name, property(unreachable))
+    monkeypatch.setattr(type(model.fitted_), "check_unchanged", unreachable)
+    for rows in (range(400, 403), range(403, 460)):
+        model.add(X[rows], y[rows])
+        assert not took_passes(model)
+    assert not differences(model.forget([5, 401, 459]))
+
+
+def test_nothing_that_leaves_tells_whether_an_addition_took_passes(monkeypatch):
+    certificates, outcomes, (X, y) = [], [], labelled(404)
+    for name in ("step", "passes"):
+        model = model_of(random_state=3)
+        model.forget([3, 4])
+        if name == "passes":
+            forced_to_pass(monkeypatch)
+        certificates.append(model.add(X[400:], y[400:]))
+        outcomes.append(model.fitted_.outcome)
+    assert [outcome.read_every_row for outcome in outcomes] == [False, True]
+    assert told(certificates[0], models=False) == told(certificates[1], models=False)

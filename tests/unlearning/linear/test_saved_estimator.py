@@ -426,3 +426,67 @@ def test_a_chunk_that_stays_keeps_its_digest_so_damage_to_it_is_still_found(tmp_
     clf.save(tmp_path / "model")
     with pytest.raises(Altered, match=f"{chunk}: was changed"):
         load(tmp_path / "model")
+
+
+def more(model, ids, first=260, **options):
+    X, y = labelled(first + len(ids))
+    return model.add(X[first:], y[first:], ids=ids, **options)
+
+
+def test_rows_that_joined_follow_in_chunks_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    before = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]
+    more(clf, ["n0", "n1", "n2"])
+    clf.forget(["r3", "n1"])
+    clf.save(tmp_path / "model")
+    chunks = read(tmp_path / "model").chunks("rows")
+    after = [chunk.file.name for chunk in chunks]
+    assert (chunks[-1].first, chunks[-1].stop) == (260, 263)
+    assert [a == b for a, b in zip(before, after, strict=False)] == [
+        place != 203 // 16 for place in range(17)
+    ]
+    again = load(tmp_path / "model")
+    assert state(again) == state(clf)
+    more(again, ["n3"], 263)
+    again.forget("n0")
+    again.save(tmp_path / "model")
+    assert state(load(tmp_path / "model")) == state(again)
+
+
+def test_an_addition_without_a_certificate_is_not_saved_over(tmp_path):
+    clf = fitted()
+    clf.save(tmp_path / "model")
+    later = load(tmp_path / "model")
+    more(later, ["n0"])
+    later.save(tmp_path / "model")
+    assert load(tmp_path / "model").certificate_ is None
+    with pytest.raises(ValueError, match="holds a request that this state has not honoured"):
+        clf.save(tmp_path / "model")
+    clf.forget("r3")
+    with pytest.raises(ValueError, match="holds a request that this state has not honoured"):
+        clf.save(tmp_path / "model")
+    assert state(load(tmp_path / "model")) == state(later)
+
+
+def test_an_id_that_came_back_comes_back_from_disk_with_its_new_row(tmp_path):
+    clf = fitted()
+    clf.forget(["r3", "r4"])
+    more(clf, ["r3"], again=True)
+    clf.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.fitted_.job.roster.rows_of("r3") == [260]
+    with pytest.raises(ValueError, match="'r4' was forgotten"):
+        more(again, ["r4"], 261)
+    assert again.forget("r3").forgotten == 3
+
+
+def test_row_numbers_go_on_after_a_load(tmp_path):
+    X, y = labelled(43)
+    clf = CertifiedClassifier(strategy="residual").fit(X[:40], y[:40])
+    clf.add(X[40:42], y[40:42])
+    clf.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    again.add(X[42:], y[42:])
+    assert again.forget([0, 41, 42]).forgotten == 3

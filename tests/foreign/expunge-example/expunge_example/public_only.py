@@ -65,6 +65,9 @@ class PublicOnly:
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         return self.fit(job)
 
+    def add(self, job: LinearJob, before: Outcome) -> Outcome:
+        return self.fit(job)
+
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """It carries nothing over, so it is its own placebo."""
         return self.fit(job)

@@ -1,0 +1,103 @@
+"""The pages that show what a request without a pass costs, made from benchmarks/pass_free.json.
+
+    python -m benchmarks.pass_free_pages        table, line and figure again
+
+A table in docs/pass_free.md, a line in README.md, and a figure of seconds against records.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from benchmarks.pass_free import steadiness
+
+__all__ = ["RESULTS", "draw", "line", "merge", "show", "table"]
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).with_name("pass_free.json")
+MARK, END = "<!-- benchmarks/pass_free.json -->\n", "<!-- end -->"
+STYLES = {64: ("#b2182b", "o"), 384: ("#2166ac", "s")}
+Row = dict[str, Any]
+
+
+def merge(rows: list[Row]) -> None:
+    """Put measured sizes into the results, in place of those of the same size, and show them."""
+    kept = [row for row in json.loads(RESULTS.read_text()) if "records" in row]
+    fresh = [row for row in rows if "records" in row]
+    places = {(row["features"], row["records"]): row for row in [*kept, *fresh]}
+    sizes = [places[size] for size in sorted(places)]
+    RESULTS.write_text(json.dumps([*sizes, *steadiness(sizes)], indent=1) + "\n")
+    show()
+
+
+def show() -> None:
+    """Write table, line and figure of the results there are."""
+    rows = [row for row in json.loads(RESULTS.read_text()) if "records" in row]
+    for name, text in (("docs/pass_free.md", table(rows)), ("README.md", line(rows))):
+        page = ROOT / name
+        before, _, rest = page.read_text().partition(MARK)
+        page.write_text(before + MARK + text + END + rest.partition(END)[2])
+    draw(rows).savefig(RESULTS.with_suffix(".png"), dpi=150, metadata={"Software": None})
+
+
+def table(rows: list[Row]) -> str:
+    lines = [
+        "| records | features | `forget` | refit | refit over `forget` | gradient norm, refit "
+        "| gradient norm, `forget` before noise |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        seconds = row["seconds"]
+        lines.append(
+            f"| {row['records']:,} | {row['features']} | {_milliseconds(seconds['forget'])} "
+            f"| {seconds['sklearn']:.2g} s | {seconds['sklearn'] / seconds['forget']:,.0f} "
+            f"| {row['sklearn_gradient_norm']:.0e} | {row['gradient_norm']:.0e} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def line(rows: list[Row]) -> str:
+    """What the largest size showed, as a sentence."""
+    row = max(rows, key=lambda row: row["records"] * row["features"])
+    seconds = row["seconds"]
+    return (
+        f"Measured: ten of {row['records']:,} x {row['features']} records leave in "
+        f"{_milliseconds(seconds['forget'])} of processor time,\ncertificate and exact noise "
+        f"included; refitting scikit-learn takes {seconds['sklearn']:.2g} s, "
+        f"{seconds['sklearn'] / seconds['forget']:,.0f} times as long\n"
+        "(`python -m benchmarks forget`).\n"
+    )
+
+
+def draw(rows: list[Row]) -> Figure:
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for features in dict.fromkeys(row["features"] for row in rows):
+        colour, marker = STYLES[features]
+        of_width = [row for row in rows if row["features"] == features]
+        records = [row["records"] for row in of_width]
+        refit = [row["seconds"]["sklearn"] for row in of_width]
+        forget = [row["seconds"]["forget"] for row in of_width]
+        slowest = [row["seconds"]["slowest"] for row in of_width]
+        name = f"{features} features"
+        axes.plot(records, refit, ls="--", marker=marker, mfc="white", color=colour,
+                  label=f"refit scikit-learn, {name}")  # fmt: skip
+        spread = [[0.0] * len(forget), [b - a for a, b in zip(forget, slowest, strict=True)]]
+        axes.errorbar(records, forget, spread, marker=marker, color=colour, capsize=3,
+                      label=f"forget ten records, {name}")  # fmt: skip
+    axes.set(xscale="log", yscale="log", xlabel="records", ylabel="processor seconds")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="0.92")
+    axes.set_axisbelow(True)
+    figure.legend(frameon=False, fontsize=8, loc="outside right upper")
+    return figure
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.2g} ms"
+
+
+if __name__ == "__main__":
+    show()
