@@ -55,6 +55,12 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     }
 
 
+def _understood(entries: Entries) -> dict[str, Any] | None:
+    """What `fit` understood of the tables; None where an earlier version did not write it down."""
+    document = entries.find_setting("understood")
+    return None if document is None else read_object("understood", document)
+
+
 def _settled(entries: Entries) -> dict[str, Any] | None:
     """What `fit` settled; None in workspaces of a version that did not keep it."""
     try:
@@ -62,12 +68,6 @@ def _settled(entries: Entries) -> dict[str, Any] | None:
     except KeyError:
         return None
     return asdict(Settled.of(document))
-
-
-def _understood(entries: Entries) -> dict[str, Any] | None:
-    """What `fit` understood of the tables; None where an earlier version did not write it down."""
-    document = entries.find_setting("understood")
-    return None if document is None else read_object("understood", document)
 
 
 def _summary(document: str) -> dict[str, Any]:

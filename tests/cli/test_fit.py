@@ -239,9 +239,9 @@ NONSENSE = {
     "capacity": (*NO_NUMBERS, "1.5"),
     "max_width": ("0", "-1", "1.5", "x"),
     "max_inflated": ("0", "-1", "1.5", "x"),
-    "separator": ("", "two", "\n"),
-    "decimal": ("", "x", ",."),
-    "text_encoding": ("", "klingon"),
+    "separator": ("", "::", "x", '"'),
+    "decimal": ("", ";", "point"),
+    "text_encoding": ("martian", "rot13"),
     "json": (),  # a switch
 }
 

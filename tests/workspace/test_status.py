@@ -20,8 +20,8 @@ def test_before_a_deletion_nothing_is_certified(tmp_path):
     document = status(workspace)
     assert set(document) == {
         *("workspace", "records", "requests", "model", "certificate", "options"),
-        *("unerased", "lease", "settled"),
-        *("journal", "missing", "understood", "on_public_records"),
+        *("unerased", "lease", "settled", "journal", "missing"),
+        *("understood", "on_public_records"),
     }
     assert document["settled"] == {
         "strategy": "residual",
@@ -93,6 +93,18 @@ def test_it_is_json(tmp_path):
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
+@pytest.mark.parametrize("kind", ["models/*", "records/*", "secret/*/secret/*"])
+def test_a_file_that_is_missing_is_named(tmp_path, kind):
+    workspace = usual(tmp_path)
+    assert status(workspace)["missing"] == []
+    for path in sorted(workspace.glob(kind)):
+        content = path.read_bytes()
+        path.unlink()
+        assert status(workspace)["missing"] == [str(path)]
+        path.write_bytes(content)
+    assert status(workspace)["missing"] == []
+
+
 def test_what_was_chosen_is_shown_with_where_it_came_from(tmp_path):
     workspace = fitted(tmp_path, l2="public", row_norm=1.5, observer="all", capacity=0.02)
     settled, model = status(workspace)["settled"], loaded_model(workspace)
@@ -134,15 +146,3 @@ def test_workspaces_that_did_not_keep_what_was_settled_have_none(tmp_path):
 def loaded_model(workspace):
     (secret,) = (path for path in (workspace / "secret").iterdir())
     return load(secret)
-
-
-@pytest.mark.parametrize("kind", ["models/*", "records/*", "secret/*/secret/*"])
-def test_a_file_that_is_missing_is_named(tmp_path, kind):
-    workspace = usual(tmp_path)
-    assert status(workspace)["missing"] == []
-    for path in sorted(workspace.glob(kind)):
-        content = path.read_bytes()
-        path.unlink()
-        assert status(workspace)["missing"] == [str(path)]
-        path.write_bytes(content)
-    assert status(workspace)["missing"] == []
