@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from expunge.accounting.reservations import Origin
+from expunge.features.frozen_steps import FrozenSteps
 from expunge.unlearning import model_file
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.linear.linear_head import LinearHead
@@ -12,7 +13,11 @@ from expunge.unlearning.linear.linear_job import LinearJob
 
 __all__ = ["LinearFitted"]
 
-PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
+PREPROCESSING = (
+    "preprocessing before fit is unknown and not checked: what was fitted on private records voids "
+    "this certificate (CertifiedPipeline fits it on public records alone); it and the choice of "
+    "all parameters are the caller's"
+)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -22,11 +27,13 @@ class LinearFitted(Fitted):
     Args:
         classes: Labels of a classifier, sorted; None for a regression.
         labels: Where the label set came from.
+        preprocessing: The steps that rows went through before; None if the caller prepared them.
     """
 
     job: LinearJob
     classes: np.ndarray | None
     labels: Origin | None = None
+    preprocessing: FrozenSteps | None = None
 
     @property
     def head(self) -> LinearHead:
@@ -39,7 +46,7 @@ class LinearFitted(Fitted):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return (PREPROCESSING,)
+        return (PREPROCESSING,) if self.preprocessing is None else self.preprocessing.lines
 
     @property
     def model_bytes(self) -> bytes:

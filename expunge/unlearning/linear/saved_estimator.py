@@ -3,6 +3,7 @@
 document    parameters, terms, labels, ids, history
 state       what the next request starts from: un-noised solutions, Gram matrices
 rows        features and targets, in chunks; a request rewrites those that hold its records
+steps       preprocessing, where there is any: one chunk, written at the first save
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -18,6 +19,8 @@ from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
 from expunge.errors import Altered, InvalidInput
+from expunge.features.frozen_steps import FrozenSteps
+from expunge.features.saved_steps import steps_from, steps_to_bytes
 from expunge.losses import Declared
 from expunge.store import (
     Chunk,
@@ -53,6 +56,7 @@ __all__ = ["read_fitted", "write_fitted"]
 
 Made = TypeVar("Made")
 ROWS = "rows"  # the table of features and targets
+STEPS = "steps"  # the table of preprocessing, of one row
 POINTS = ("start", "center")
 
 
@@ -156,7 +160,10 @@ def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
     if before is not None:
         gone = fitted.job.roster.departures[len(before.index.lineage.issued) :]
         yield from erase_rows(before, ROWS, [int(row) for rows in gone for row in rows])
+        yield from before.chunks(STEPS)
         return
+    if fitted.preprocessing is not None:
+        yield NewChunk(STEPS, 0, 1, steps_to_bytes(fitted.preprocessing), "skops")
     columns = {"features": fitted.job.features, "targets": fitted.job.targets}
     yield from split(ROWS, {name: column.cpu().numpy() for name, column in columns.items()})
 
@@ -167,7 +174,7 @@ def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
         before = read(folder)
         if before.index.lineage.fit != fitted.lineage:
             return None
-        if not all(before.has(chunk) for chunk in before.chunks(ROWS)):
+        if not all(before.has(chunk) for chunk in before.index.chunks):
             return None  # all of them are written anew from memory
     except InvalidInput:
         return None  # nothing is there, or the writer will say what is wrong with it
@@ -192,6 +199,12 @@ def _rows(saved: Saved, chunk: Chunk, head: LinearHead) -> dict[str, np.ndarray]
     if problem is not None:
         raise Altered(str(saved.path_of(chunk)), problem)
     return rows
+
+
+def _steps(saved: Saved) -> FrozenSteps | None:
+    """The preprocessing of a folder; None if it has none."""
+    chunks = saved.chunks(STEPS)
+    return steps_from(saved.rows(chunks[0])) if chunks else None
 
 
 def _restored(saved: Saved) -> LinearFitted:
@@ -228,6 +241,7 @@ def _restored(saved: Saved) -> LinearFitted:
         outcome=outcome,
         classes=head.classes,
         labels=document["labels"],
+        preprocessing=_steps(saved),
         lineage=saved.index.lineage.fit,
         issued=saved.index.lineage.issued,
         copied=True,
