@@ -76,6 +76,7 @@ def fit_steps(
         origin = _origin_of(step)
         if count:
             step.fit(rows, labels)
+            origin = "public" if origin == "stateless" else origin
         elif origin == "public":
             raise InvalidInput(
                 where,

@@ -93,6 +93,12 @@ def test_what_needs_no_fitting_needs_no_public_rows(step, origin):
     assert frozen.public == 0
 
 
+def test_where_there_are_public_rows_a_step_is_never_said_to_be_fitted_on_none():
+    """Its word that it needs no fitting is not checked, and `fit` was called."""
+    (step,) = fit_steps([("norm", Normalizer())], PUBLIC, PRIVATE).steps
+    assert step.origin == "public"
+
+
 @pytest.mark.parametrize(
     "step",
     [
