@@ -48,7 +48,7 @@ OWN = ("steps", "estimator")  # parameters, so no names for steps
 
 
 def _estimator_has(name: str) -> Any:
-    return lambda self: hasattr(self.estimator, name)
+    return lambda self: hasattr(self.estimator if self._model is None else self._model, name)
 
 
 class CertifiedPipeline(BaseEstimator):
