@@ -45,6 +45,10 @@ class StepRecord:
     origin: StepOrigin
     declared: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.origin not in SAID:
+            raise InvalidInput(f"steps: {self.name!r}", f"{self.origin!r} is no origin of a step")
+
     def line(self, public: int) -> str:
         """What the certificate says of it."""
         said = SAID[self.origin].format(public=public)

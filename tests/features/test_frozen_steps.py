@@ -100,6 +100,11 @@ def test_the_certificate_reads_where_each_step_came_from():
     assert "choice of all parameters" in lines[3]
 
 
+def test_an_origin_that_nobody_knows_is_refused():
+    with pytest.raises(ValueError, match="'proven' is no origin"):
+        StepRecord("scale", SCALER, "proven")
+
+
 def test_feature_names_go_through_the_steps_that_have_them():
     frame = pd.DataFrame(ROWS, columns=["a", "b", "c"])
     frozen = replace(steps(StandardScaler().fit(frame)), columns=("a", "b", "c"))

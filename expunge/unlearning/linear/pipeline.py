@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -39,6 +39,7 @@ from expunge.unlearning.linear.estimator import (
     resume,
 )
 from expunge.unlearning.linear.linear_fitted import LinearFitted
+from expunge.unlearning.linear.named_steps import NamedSteps
 from expunge.unlearning.linear.saved_estimator import read_fitted
 from expunge.unlearning.released import Released
 
@@ -51,7 +52,7 @@ def _estimator_has(name: str) -> Any:
     return lambda self: hasattr(self.estimator if self._model is None else self._model, name)
 
 
-class CertifiedPipeline(BaseEstimator):
+class CertifiedPipeline(NamedSteps):
     """Transformers fitted on public rows alone, and a certified estimator behind them.
 
     Args:
@@ -60,7 +61,6 @@ class CertifiedPipeline(BaseEstimator):
         estimator: A `CertifiedClassifier` or `CertifiedRegressor`; a copy is fitted.
     """
 
-    steps: list[tuple[str, Any]]
     estimator: Certified
     _model: Certified | None = None
 
@@ -176,26 +176,6 @@ class CertifiedPipeline(BaseEstimator):
         """The names of the features that the estimator is given."""
         return self._steps().feature_names(input_features)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; those of steps and of the estimator as `name__parameter`."""
-        given = super().get_params(deep=deep)
-        for name, step in self._named() if deep else ():
-            given[name] = step
-            if hasattr(step, "get_params"):
-                inner = step.get_params(deep=True)
-                given |= {f"{name}__{parameter}": value for parameter, value in inner.items()}
-        return given
-
-    def set_params(self, **parameters: Any) -> "CertifiedPipeline":
-        """Set parameters by name; a step's name replaces the step."""
-        if "steps" in parameters:
-            self.steps = parameters.pop("steps")
-        replaced = {name: parameters.pop(name) for name, _ in self._named() if name in parameters}
-        if replaced:
-            self.steps = [(name, replaced.get(name, step)) for name, step in self.steps]
-        super().set_params(**parameters)
-        return self
-
     @property
     def fitted_(self) -> LinearFitted:
         """What a request reads and replaces, the fitted steps included."""
@@ -270,13 +250,6 @@ class CertifiedPipeline(BaseEstimator):
         vars(other).update(attributes)
         return other
 
-    def _named(self) -> list[tuple[str, Any]]:
-        """The steps where they are pairs; nothing is checked before fit."""
-        try:
-            return [(name, step) for name, step in self.steps if isinstance(name, str)]
-        except (TypeError, ValueError):
-            return []
-
     def _frozen(self, X: Any, public: Any) -> FrozenSteps:  # noqa: N803
         """The steps, fitted."""
         if not isinstance(self.estimator, Certified):
@@ -296,7 +269,7 @@ class CertifiedPipeline(BaseEstimator):
         if not isinstance(public, tuple | list) or len(public) != 2:
             raise InvalidInput("public", "must be a pair (X_public, y_public)")
         self._check_columns(public[0])
-        return public
+        return public if count_rows(public[0]) else None
 
     def _warn_outside(self, X: Any, public: Any) -> None:  # noqa: N803
         """Tell the operator of private rows beyond the public range; nobody else is told."""

@@ -122,7 +122,10 @@ def test_a_plain_pipeline_of_scikit_learn_is_certified_with_its_preprocessing_un
 def test_without_public_rows_a_step_that_must_be_fitted_is_refused_and_the_rest_is_taken():
     with pytest.raises(ValueError, match="'scale': StandardScaler must be fitted"):
         made().fit(*PRIVATE)
-    certificate = made([("norm", Normalizer())]).fit(*PRIVATE).forget(3)
+    with pytest.raises(ValueError, match="'scale': StandardScaler must be fitted"):
+        made().fit(*PRIVATE, public=(X[:0], Y[:0]))
+    none = X[:0], Y[:0]
+    certificate = made([("norm", Normalizer())]).fit(*PRIVATE, public=none).forget(3)
     assert "'norm' (Normalizer): fitted on no record, enforced" in str(certificate.scope)
     declared = DeclaredColumns({"a": (-1, 1), "b": (-1, 1)}, {"town": list("xyzw")})
     pipe = made([("schema", declared)]).fit(FRAME, Y)
