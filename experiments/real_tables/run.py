@@ -6,10 +6,12 @@ the public ones. Encoders of the certified ones are fitted on public rows alone.
 are those of the whole table, as a schema would give them.
 """
 
+import json
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -22,13 +24,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from experiments.datasets.packaged import TABLES, Table, load_table
-from experiments.progress import show_progress
+from experiments.parts import Parts
 from experiments.real_tables.settings import Settings
 from expunge.features import TreeLeaves
 from expunge.unlearning import CertifiedClassifier, CertifiedPipeline, CertifiedRegressor, Residual
 
 __all__ = ["run"]
 
+UNFINISHED = Path(__file__).parent / "results" / "unfinished"
+SMALL = 1000  # rows of a run that is over at once
 CATEGORIES = 20  # columns of one category column at most
 PASSES = Residual(tolerance=1e-8, state_limit=0)  # sums for requests without a pass are not timed
 
@@ -43,7 +47,15 @@ def run(settings: Settings) -> dict[str, Any]:
         for kind in settings.kinds
         for seed in settings.seeds
     ]
-    rows = [_cell(settings, *cell) for cell in show_progress(cells, "tables")]
+    parts = Parts(
+        UNFINISHED if settings.rows > SMALL else None,
+        json.dumps(asdict(settings)),
+        Path(__file__).parent,
+    )
+    rows = []
+    for cell in cells:
+        rows += parts.rows("-".join(map(str, cell)), lambda cell=cell: [_cell(settings, *cell)])
+    parts.done()
     return {"settings": asdict(settings), "rows": rows}
 
 

@@ -21,8 +21,8 @@ class Settings:
     """
 
     tables: tuple[str, ...] = ("flights", "diamonds", "nassCDS", "MplsStops", "TV16")
-    rows: int = 5000
-    test: int = 4000
+    rows: int = 3000
+    test: int = 3000
     public_share: float = 0.1
     kinds: tuple[str, ...] = ("random", "shifted")
     seeds: tuple[int, ...] = (0,)
