@@ -1,6 +1,5 @@
-"""The tables, from the JSON alone."""
+"""The tables of scores, from the JSON alone; seconds count only from a machine of one's own."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ BEST = "LightGBM on all rows"
 
 
 def report(result: dict[str, Any], folder: Path) -> str:
-    text = "\n\n".join([_scores(result), _gaps(result), _seconds(result)])
+    text = "\n\n".join([_scores(result), _gaps(result)])
     (folder / "tables.md").write_text(text + "\n")
     return text
 
@@ -63,21 +62,6 @@ def _gaps(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _seconds(result: dict[str, Any]) -> str:
-    """What a deletion took beside a refit of LightGBM, in medians over all cells."""
-    lines = ["| deletion of 1 % | median seconds |", "|---|---:|"]
-    for arm in ARMS[:3]:
-        seconds = _median(row["seconds"][arm]["deletion"] for row in result["rows"])
-        lines.append(f"| {arm} | {seconds:.2f} |")
-    refit = _median(row["seconds"][BEST]["fit"] for row in result["rows"])
-    lines.append(f"| LightGBM, fitted again | {refit:.2f} |")
-    return "\n".join(lines)
-
-
 def _cells(result: dict[str, Any]) -> list[tuple[str, str]]:
     settings = result["settings"]
     return [(table, kind) for table in settings["tables"] for kind in settings["kinds"]]
-
-
-def _median(values: Iterable[float]) -> float:
-    return float(np.median(list(values)))

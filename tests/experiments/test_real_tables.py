@@ -1,6 +1,8 @@
 """Real tables: what a run compares, and how its rows are drawn and counted."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,20 @@ from experiments.real_tables.run import encoder, run, split
 from experiments.real_tables.settings import SCALES
 
 SMOKE = SCALES["smoke"]
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "experiments/real_tables/results"
+SPREAD = (-0.016, -0.007)  # of the trees' lead over the linear model, as the page says
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return json.loads((RESULTS / "cpu.json").read_text())
+
+
+def scores(committed, **wanted):
+    """The scores of the rows that have these values, by table."""
+    rows = [row for row in committed["rows"] if wanted.items() <= row.items()]
+    return {row["table"]: row["scores"] for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +71,23 @@ def test_an_encoder_keeps_one_category_column_within_twenty():
     encoded = encoder(TABLES["diabetes"]).fit_transform(frame)
     assert encoded.shape == (442, 11)
     assert np.isfinite(encoded).all()
+
+
+def test_the_documentation_shows_the_committed_scores(committed, tmp_path):
+    text = report(committed, tmp_path)
+    assert (RESULTS / "tables.md").read_text() == text + "\n"
+    assert text.partition("\n\n")[0] in (ROOT / "docs/pipelines.md").read_text()
+
+
+def test_what_the_page_says_of_the_scores_is_so(committed):
+    at_random, shifted = (scores(committed, kind=kind) for kind in ("random", "shifted"))
+    level = [t for t, s in at_random.items() if s["linear"] >= s["LightGBM on all rows"]]
+    assert sorted(level) == ["MplsStops", "TV16", "nassCDS"]
+    for table in ("nassCDS", "MplsStops"):
+        for kind in (at_random, shifted):
+            for arm in ("trees", "trees and ranges"):
+                lead = kind[table][arm] - kind[table]["linear"]
+                assert SPREAD[0] <= round(lead, 3) <= SPREAD[1]
+    diamonds = shifted["diamonds"]
+    assert round(diamonds["linear"] - diamonds["trees"], 3) == 0.013
+    assert round(diamonds["trees and ranges"] - diamonds["linear"], 3) == 0.008
