@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from expunge.unlearning import (
         CertifiedClassifier,
+        CertifiedPipeline,
         CertifiedRegressor,
         Langevin,
         NoiseFirst,
@@ -20,6 +21,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "CertifiedClassifier",
+    "CertifiedPipeline",
     "CertifiedRegressor",
     "Langevin",
     "NoiseFirst",

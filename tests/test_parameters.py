@@ -11,6 +11,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import Normalizer
 from torch import nn
 
 from expunge import accounting, audit, losses, sampling, unlearning
@@ -80,6 +82,11 @@ def classified(**given):
     return unlearning.CertifiedClassifier(**given).fit(X, Y)
 
 
+def piped(**given):
+    settings = {"steps": [("norm", Normalizer())], "estimator": unlearning.CertifiedClassifier()}
+    return unlearning.CertifiedPipeline(**settings | given).fit(X, Y)
+
+
 def regressed(**given):
     return unlearning.CertifiedRegressor(**given).fit(X, Y.astype(float))
 
@@ -136,6 +143,14 @@ TABLE = {
             "target_norm": POSITIVE,
             "radius": POSITIVE_OR_INFINITE,
             "loss": (*RECORD, LOSS),
+        },
+    ),
+    unlearning.CertifiedPipeline: (
+        piped,
+        {},
+        {
+            "steps": (*RECORD, None, (), [Normalizer()], [("a", 1)], [("a__b", Normalizer())]),
+            "estimator": (*RECORD, None, LogisticRegression(), unlearning.CertifiedClassifier),
         },
     ),
     unlearning.TorchUnlearner: (

@@ -34,6 +34,7 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "cli/test_fit.py": "the installed command prints counts of records",
     "cli/test_main.py": "imports, help and refusals; bounds, which draw nothing",
     "experiments/test_main.py": "seeded experiments",
+    "features/test_saved_steps.py": "imports",
     "mutation/judge.py": "runs tests, whose seeds are their names",
     "ledger/test_sqlite_file.py": "draws nothing",
     "sampling/test_engines.py": "workers of seeded ensembles",

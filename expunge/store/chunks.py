@@ -40,7 +40,7 @@ class NewChunk:
     first: int
     stop: int
     content: bytes
-    suffix: Literal["safetensors", "parquet"] = "safetensors"
+    suffix: Literal["safetensors", "parquet", "skops"] = "safetensors"
 
 
 def pack(arrays: Arrays) -> bytes:

@@ -6,7 +6,7 @@
     secret/index.json                the index of the current generation
     secret/document-T.json           settings, ids, history
     secret/state-T.safetensors       arrays that the next request starts from
-    secret/chunk-T-N.safetensors     rows (or .parquet)
+    secret/chunk-T-N.safetensors     rows (or .parquet), or preprocessing (.skops)
     secret/index-T.json              the index of a generation that is not current yet
     secret/.lock                     while a process writes
 
@@ -37,7 +37,7 @@ INDEX, LOCK = "index.json", ".lock"
 TOKEN = "[0-9a-f]{16}"
 WAITING = rf"\.model-{TOKEN}\.safetensors|\.certificate-{TOKEN}\.json"
 INSIDE = rf"(document|index)-{TOKEN}\.json|state-{TOKEN}\.safetensors"
-INSIDE += rf"|chunk-{TOKEN}-[0-9]+\.(safetensors|parquet)"
+INSIDE += rf"|chunk-{TOKEN}-[0-9]+\.(safetensors|parquet|skops)"
 NAME = rf"^({WAITING}|{INSIDE})$"  # of every file that an index may name
 UNFINISHED = r"\.[a-z0-9_]{8}"  # what `write_whole` adds, after a dot in front
 PREPARED = f"index-{'?' * 16}.json"

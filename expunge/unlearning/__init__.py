@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from expunge.errors import NoCertificate
 
 if TYPE_CHECKING:
-    from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
+    from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
     from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+    from expunge.unlearning.linear.pipeline import CertifiedPipeline, load
     from expunge.unlearning.linear.residual import Residual
     from expunge.unlearning.linear.retrain import Retrain
     from expunge.unlearning.networks.clipped import Clipped
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CertifiedClassifier",
+    "CertifiedPipeline",
     "CertifiedRegressor",
     "Clipped",
     "Cyclic",
@@ -42,7 +44,7 @@ __all__ = [
 
 # Loaded when asked for: solvers and kernels run where pydantic is not installed.
 _HOMES = {
-    "linear.estimator": ("CertifiedClassifier", "CertifiedRegressor", "load"),
+    "linear.estimator": ("CertifiedClassifier", "CertifiedRegressor"),
     "linear.langevin": ("Langevin", "NoiseFirst"),
     "networks.clipped": ("Clipped",),
     "networks.finetune": ("HeadFinetune",),
@@ -51,6 +53,7 @@ _HOMES = {
     "networks.retrain": ("RetrainNetwork",),
     "networks.training": ("Training",),
     "networks.unlearner": ("TorchUnlearner",),
+    "linear.pipeline": ("CertifiedPipeline", "load"),
     "linear.residual": ("Residual",),
     "linear.retrain": ("Retrain",),
     "schemes": ("Cyclic", "FullBatch", "PoissonBatch"),

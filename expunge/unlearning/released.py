@@ -3,6 +3,7 @@
 `release()` returns it, and it is all that pickle writes of a fitted estimator.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from torch import nn
 
 from expunge.accounting.certificate import Certificate
+from expunge.features.frozen_steps import FrozenSteps
 from expunge.losses import Declared, Squared
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
@@ -50,11 +52,13 @@ class Released:
         head: Weights, the bound that rows are scaled to, and labels.
         certificate: None before the first deletion.
         salt: The salt in the file of a model without noise; None with noise.
+        preprocessing: The steps that rows go through first; None if the caller prepares them.
     """
 
     head: LinearHead
     certificate: Certificate | None
     salt: str | None
+    preprocessing: FrozenSteps | None = None
 
     @classmethod
     def of(cls, fitted: "LinearFitted") -> "Released":
@@ -69,6 +73,7 @@ class Released:
             LinearHead(head.theta.clone(), loss, labels),
             None if held is None else held.model_copy(deep=True),
             fitted.outcome.salt,
+            copy.deepcopy(fitted.preprocessing),
         )
 
     @property
@@ -78,11 +83,17 @@ class Released:
 
     def predict(self, rows: Any) -> np.ndarray:
         """Predict labels, or values of a regression, of rows as they were given to `fit`."""
-        return self.head.predict(np.asarray(rows))
+        return self.head.predict(self._features(rows))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
         """The probability of every class: (rows, classes)."""
-        return self.head.probabilities(np.asarray(rows))
+        return self.head.probabilities(self._features(rows))
+
+    def _features(self, rows: Any) -> np.ndarray:
+        """What the weights are for: rows as they are, or what the steps make of them."""
+        return (
+            np.asarray(rows) if self.preprocessing is None else self.preprocessing.transform(rows)
+        )
 
     @property
     def model_bytes(self) -> bytes:

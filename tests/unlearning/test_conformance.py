@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from sklearn.preprocessing import StandardScaler
 
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput, NoCertificate
-from expunge.unlearning import CertifiedClassifier, load
+from expunge.unlearning import CertifiedClassifier, CertifiedPipeline, load
 from expunge.unlearning.linear.budget import metered, nominal_cost
 from expunge.unlearning.linear.linear_job import attainable
 from expunge.unlearning.networks.training import Training
@@ -40,6 +41,10 @@ STRATEGIES = {
     )
     for models, name in EACH
 }
+# The same through a pipeline, whose steps public records shaped.
+STRATEGIES |= {
+    f"pipeline.{name}": STRATEGIES[f"linear.{name}"] for name in ("residual", "langevin", "retrain")
+}
 
 
 @pytest.fixture(params=STRATEGIES)
@@ -54,6 +59,8 @@ def fitted(name, seed=5, observer="final"):
         return fitted_network(strategy, random_state=seed, observer=observer)
     X, y = labelled(80)
     model = CertifiedClassifier(strategy=strategy, l2=0.05, random_state=seed, observer=observer)
+    if models == "pipeline":
+        model = CertifiedPipeline([("scale", StandardScaler())], model)
     return model.fit(X[40:], y[40:], public=(X[:40], y[:40]), ids=[f"p{i}" for i in range(40)])
 
 

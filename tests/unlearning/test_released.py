@@ -120,7 +120,8 @@ def test_release_gives_a_plain_predictor_with_its_certificate(kind, forgotten):
     made, X = fitted(kind, forgotten=forgotten)
     released = made.release()
     assert isinstance(released, Released)
-    assert set(vars(released)) == {"head", "certificate", "salt"}
+    assert set(vars(released)) == {"head", "certificate", "salt", "preprocessing"}
+    assert released.preprocessing is None
     np.testing.assert_array_equal(released.predict(X), made.predict(X))
     assert released.certificate == made.certificate_
     if forgotten:

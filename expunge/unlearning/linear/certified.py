@@ -55,7 +55,7 @@ from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
 from expunge.unlearning.strategy import Strategy, strategy_of
 
-__all__ = ["Certified", "unchanged_on_failure"]
+__all__ = ["Certified", "unchanged_on_failure", "was_released"]
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -111,17 +111,22 @@ class Certified(BaseEstimator):
         Raises:
             NoCertificate: only what may be handed out is here (`release`, pickle).
         """
-        check_is_fitted(self)
-        if isinstance(self._state, Released):
+        held = self.held_
+        if isinstance(held, Released):
             raise NoCertificate(RELEASED_ONLY)
+        return held
+
+    @property
+    def held_(self) -> LinearFitted | Released:
+        """The fitted state; of an estimator that was pickled, what may be handed out."""
+        check_is_fitted(self)
         assert self._state is not None
         return self._state
 
     @property
     def certificate_(self) -> Certificate | None:
         """The certificate of the current model; None before the first deletion."""
-        check_is_fitted(self)
-        held = None if self._state is None else self._state.certificate
+        held = self.held_.certificate
         return None if held is None else held.model_copy(deep=True)
 
     @property
@@ -220,10 +225,8 @@ class Certified(BaseEstimator):
 
     def release(self) -> Released:
         """A plain predictor: weights, labels, row bound and certificate; no record, no secret."""
-        check_is_fitted(self)
-        if isinstance(self._state, Released):
-            return self._state
-        return Released.of(self.fitted_)
+        held = self.held_
+        return held if isinstance(held, Released) else Released.of(held)
 
     def model_bytes(self) -> bytes:
         """The model's file, as it may be handed out; certificates name its hash."""
@@ -352,7 +355,7 @@ class Certified(BaseEstimator):
             outcome=outcome.lay_out(),
             classes=labels,
             released=bool(self.released),
-            released_before=_was_released(self._state),
+            released_before=was_released(self._state),
             lineage=fresh_lineage(),
             labels=None if labels is None else self._origin_of_labels(count),
             ridge=ridge,
@@ -441,12 +444,10 @@ class Certified(BaseEstimator):
 
     @property
     def _head(self) -> LinearHead:
-        check_is_fitted(self)
-        assert self._state is not None
-        return self._state.head
+        return self.held_.head
 
 
-def _was_released(before: LinearFitted | Released | None) -> bool:
+def was_released(before: LinearFitted | Released | None) -> bool:
     """Whether a model of an earlier fit was handed out; what was pickled or released was."""
     if isinstance(before, LinearFitted):
         return before.released or before.released_before

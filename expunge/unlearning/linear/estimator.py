@@ -6,7 +6,8 @@
     certificate = clf.add(X_new, y_new, ids=new_ids)
 
 Preprocessing before `fit` is the caller's: a scaler fitted on private rows voids the certificate,
-and the certificate says that preprocessing is declared, not checked.
+and the certificate says that preprocessing is unknown and not checked. A `CertifiedPipeline` fits
+it on public rows alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ from expunge.unlearning.linear.saved_estimator import read_fitted
 from expunge.unlearning.settings import rebuild
 from expunge.unlearning.strategy import Strategy
 
-__all__ = ["CertifiedClassifier", "CertifiedRegressor", "load"]
+__all__ = ["ESTIMATORS", "CertifiedClassifier", "CertifiedRegressor", "load", "resume"]
 
 
 class CertifiedClassifier(ClassifierMixin, Certified):
@@ -238,12 +239,21 @@ def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:
     """A fitted estimator as `save` wrote it.
 
     Raises:
-        ValueError: not such a folder, of an earlier version, or changed since.
+        ValueError: not such a folder, of an earlier version, or changed since; or a pipeline's,
+            which `expunge.unlearning.load` reads.
     """
-    return read_fitted(folder, ESTIMATORS, _resume)
+    return read_fitted(folder, ESTIMATORS, _resume_alone)
 
 
-def _resume(
+def _resume_alone(
+    fitted: LinearFitted, kind: str, kept: dict[str, Any]
+) -> CertifiedClassifier | CertifiedRegressor:
+    if fitted.preprocessing is not None:
+        raise ValueError("a CertifiedPipeline, which expunge.unlearning.load reads")
+    return resume(fitted, kind, kept)
+
+
+def resume(
     fitted: LinearFitted, kind: str, kept: dict[str, Any]
 ) -> CertifiedClassifier | CertifiedRegressor:
     """The estimator of this kind, with the parameters and the state that were saved."""

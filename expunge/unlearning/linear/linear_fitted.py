@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from expunge.accounting.reservations import Origin
+from expunge.features.frozen_steps import FrozenSteps
 from expunge.losses import Weighted
 from expunge.unlearning import model_file
 from expunge.unlearning.fitted import Fitted
@@ -14,7 +15,11 @@ from expunge.unlearning.linear.public_ridge import PublicRidge
 
 __all__ = ["LinearFitted"]
 
-PREPROCESSING = "preprocessing before fit, and the choice of all parameters, are the caller's"
+PREPROCESSING = (
+    "preprocessing before fit is unknown and not checked: what was fitted on private records voids "
+    "this certificate (CertifiedPipeline fits it on public records alone); it and the choice of "
+    "all parameters are the caller's"
+)
 WEIGHTS = (
     "labels have weights that were fixed in advance, by the caller's word, not counted on records"
 )
@@ -28,11 +33,13 @@ class LinearFitted(Fitted):
         classes: Labels of a classifier, sorted; None for a regression.
         labels: Where the label set came from.
         ridge: What the ridge was chosen from; None if it was given.
+        preprocessing: The steps that rows went through before; None if the caller prepared them.
     """
 
     job: LinearJob
     classes: np.ndarray | None
     labels: Origin | None = None
+    preprocessing: FrozenSteps | None = None
     ridge: PublicRidge | None = None
 
     def __post_init__(self) -> None:
@@ -53,9 +60,10 @@ class LinearFitted(Fitted):
 
     @property
     def remarks(self) -> tuple[str, ...]:
+        prepared = (PREPROCESSING,) if self.preprocessing is None else self.preprocessing.lines
         chosen = () if self.ridge is None else (self.ridge.remark,)
         weighted = (WEIGHTS,) if isinstance(self.job.loss, Weighted) else ()
-        return (PREPROCESSING, *chosen, *weighted)
+        return (*prepared, *chosen, *weighted)
 
     @property
     def model_bytes(self) -> bytes:

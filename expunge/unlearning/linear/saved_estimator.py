@@ -3,6 +3,7 @@
 document    parameters, terms, labels, ids, history
 state       what the next request starts from: un-noised solutions, Gram matrices
 rows        features and targets, in chunks; a request rewrites those that hold its records
+steps       preprocessing, where there is any: one chunk, written at the first save
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -18,6 +19,8 @@ from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
 from expunge.errors import Altered, InvalidInput
+from expunge.features.frozen_steps import FrozenSteps
+from expunge.features.saved_steps import steps_from, steps_to_bytes
 from expunge.losses import Declared
 from expunge.store import (
     Chunk,
@@ -54,6 +57,7 @@ __all__ = ["read_fitted", "write_fitted"]
 
 Made = TypeVar("Made")
 ROWS = "rows"  # the table of features and targets
+STEPS = "steps"  # the table of preprocessing, of one row
 POINTS = ("start", "center")
 
 
@@ -162,6 +166,9 @@ def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
         gone = roster.departures[len(before.index.lineage.issued) :]
         left = [int(row) for rows in gone for row in rows if row < there]
         yield from erase_rows(before, ROWS, left)
+        yield from before.chunks(STEPS)
+    elif fitted.preprocessing is not None:
+        yield NewChunk(STEPS, 0, 1, steps_to_bytes(fitted.preprocessing), "skops")
     if there < roster.records:
         columns = {"features": fitted.job.features, "targets": fitted.job.targets}
         arrays = {name: column[there:].cpu().numpy() for name, column in columns.items()}
@@ -174,7 +181,7 @@ def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
         before = read(folder)
         if before.index.lineage.fit != fitted.lineage:
             return None
-        if not all(before.has(chunk) for chunk in before.chunks(ROWS)):
+        if not all(before.has(chunk) for chunk in before.index.chunks):
             return None  # all of them are written anew from memory
     except InvalidInput:
         return None  # nothing is there, or the writer will say what is wrong with it
@@ -199,6 +206,12 @@ def _rows(saved: Saved, chunk: Chunk, head: LinearHead) -> dict[str, np.ndarray]
     if problem is not None:
         raise Altered(str(saved.path_of(chunk)), problem)
     return rows
+
+
+def _steps(saved: Saved) -> FrozenSteps | None:
+    """The preprocessing of a folder; None if it has none."""
+    chunks = saved.chunks(STEPS)
+    return steps_from(saved.rows(chunks[0])) if chunks else None
 
 
 def _restored(saved: Saved) -> LinearFitted:
@@ -236,6 +249,7 @@ def _restored(saved: Saved) -> LinearFitted:
         classes=head.classes,
         labels=document["labels"],
         ridge=PublicRidge.of(document.get("ridge")),
+        preprocessing=_steps(saved),
         lineage=saved.index.lineage.fit,
         issued=saved.index.lineage.issued,
         copied=True,

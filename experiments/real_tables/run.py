@@ -1,0 +1,187 @@
+"""Certified linear models and leaves of trees beside LightGBM, on real tables with public rows.
+
+Five models learn each table: a certified linear model of the encoded columns, the same of
+`TreeLeaves`, without and with declared ranges, and LightGBM on all rows, on the private ones and on
+the public ones. Encoders of the certified ones are fitted on public rows alone. The declared ranges
+are those of the whole table, as a schema would give them.
+"""
+
+import json
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from experiments.datasets.packaged import TABLES, Table, load_table
+from experiments.parts import Parts
+from experiments.real_tables.settings import Settings
+from expunge.features import TreeLeaves
+from expunge.unlearning import CertifiedClassifier, CertifiedPipeline, CertifiedRegressor, Residual
+
+__all__ = ["run"]
+
+UNFINISHED = Path(__file__).parent / "results" / "unfinished"
+SMALL = 1000  # rows of a run that is over at once
+CATEGORIES = 20  # columns of one category column at most
+PASSES = Residual(tolerance=1e-8, state_limit=0)  # sums for requests without a pass are not timed
+
+
+Rows = tuple[pd.DataFrame, np.ndarray]
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    cells = [
+        (name, kind, seed)
+        for name in settings.tables
+        for kind in settings.kinds
+        for seed in settings.seeds
+    ]
+    parts = Parts(
+        UNFINISHED if settings.rows > SMALL else None,
+        json.dumps(asdict(settings)),
+        Path(__file__).parent,
+    )
+    rows = []
+    for cell in cells:
+        rows += parts.rows("-".join(map(str, cell)), lambda cell=cell: [_cell(settings, *cell)])
+    parts.done()
+    return {"settings": asdict(settings), "rows": rows}
+
+
+def _cell(settings: Settings, name: str, kind: str, seed: int) -> dict[str, Any]:
+    """The scores of every model on one table, and what one deletion cost."""
+    table, (frame, labels) = TABLES[name], load_table(name)
+    public, private, test = split(settings, frame, kind, table.shift, seed)
+    parts = {
+        part: (frame.iloc[rows], labels[rows])
+        for part, rows in (("public", public), ("private", private), ("test", test))
+    }
+    scores, cost = {}, {}
+    for arm in ("linear", "trees", "trees and ranges"):
+        scores[arm], cost[arm] = _certified(settings, table, frame, arm, parts, seed)
+    everything = (
+        pd.concat([parts["public"][0], parts["private"][0]]),
+        np.concatenate([parts["public"][1], parts["private"][1]]),
+    )
+    for arm, known in (
+        ("LightGBM on all rows", everything),
+        ("LightGBM on private rows", parts["private"]),
+        ("LightGBM on public rows", parts["public"]),
+    ):
+        scores[arm], cost[arm] = _boosted(settings, table, known, parts["test"], seed)
+    return {
+        "table": name,
+        "kind": kind,
+        "seed": seed,
+        "measure": "R2" if table.is_regression else "AUC",
+        "public": len(public),
+        "private": len(private),
+        "test": len(test),
+        "scores": scores,
+        "seconds": cost,
+    }
+
+
+def split(
+    settings: Settings, frame: pd.DataFrame, kind: str, shift: str, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers of public, private and test rows."""
+    order = np.random.default_rng(seed).permutation(len(frame))
+    count = min(settings.rows, int(0.75 * len(frame)))
+    train, test = order[:count], order[count : count + settings.test]
+    most = int(settings.public_share * count)
+    eligible = train
+    if kind == "shifted":
+        values = frame[shift].to_numpy()[train]
+        eligible = train[values <= np.nanmedian(values)]
+    public = eligible[:most]
+    return public, np.setdiff1d(train, public), test
+
+
+def encoder(table: Table) -> ColumnTransformer:
+    """Numbers standardised, gaps filled, categories one-hot."""
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=CATEGORIES, sparse_output=False
+    )
+    return ColumnTransformer(
+        [("numbers", numbers, list(table.numbers)), ("one_hot", one_hot, list(table.categories))]
+    )
+
+
+def _certified(
+    settings: Settings,
+    table: Table,
+    frame: pd.DataFrame,
+    arm: str,
+    parts: dict[str, Rows],
+    seed: int,
+) -> tuple[float, dict[str, float]]:
+    """The score of a certified pipeline after a deletion, and what fit and deletion took."""
+    kind = CertifiedRegressor if table.is_regression else CertifiedClassifier
+    estimator = kind(l2=settings.l2, row_norm="public", strategy=PASSES, random_state=seed)
+    steps: list[tuple[str, Any]] = [("encode", encoder(table))]
+    if arm != "linear":
+        ranges = None
+        if arm == "trees and ranges":
+            ranges = _ranges(table, frame, parts["public"][0])
+        steps.append(
+            ("trees", TreeLeaves(trees=settings.trees, leaves=settings.leaves, ranges=ranges))
+        )
+    pipeline = CertifiedPipeline(steps, estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # shifted rows are what is tried here
+        _, fitted = _timed(lambda: pipeline.fit(*parts["private"], public=parts["public"]))
+    count = max(1, int(settings.forget_share * len(parts["private"][1])))
+    _, deleted = _timed(lambda: pipeline.forget(range(count)))
+    rows, labels = parts["test"]
+    if table.is_regression:
+        return float(r2_score(labels, pipeline.predict(rows))), {"fit": fitted, "deletion": deleted}
+    scores = pipeline.decision_function(rows)
+    return float(roc_auc_score(labels, scores)), {"fit": fitted, "deletion": deleted}
+
+
+def _ranges(table: Table, frame: pd.DataFrame, public: pd.DataFrame) -> dict[int, Any]:
+    """Ranges of the encoded numbers: the whole table's, in the public rows' deviations."""
+    fitted = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    fitted.fit(public[list(table.numbers)])
+    whole = fitted.transform(frame[list(table.numbers)])
+    pairs = zip(whole.min(axis=0), whole.max(axis=0), strict=True)
+    return {place: pair for place, pair in enumerate(pairs) if pair[0] < pair[1]}
+
+
+def _boosted(
+    settings: Settings, table: Table, known: Rows, test: Rows, seed: int
+) -> tuple[float, dict[str, float]]:
+    """The score of LightGBM, and what a fit took, which is what a deletion costs."""
+    encode = encoder(table)
+    shared: dict[str, Any] = {"n_estimators": settings.trees, "num_leaves": settings.leaves}
+    shared |= {"verbosity": -1, "random_state": seed}
+    model: Any = (lightgbm.LGBMRegressor if table.is_regression else lightgbm.LGBMClassifier)(
+        **shared
+    )
+    rows = encode.fit_transform(known[0])
+    _, fitted = _timed(lambda: model.fit(rows, known[1]))
+    unseen = encode.transform(test[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # arrays have no feature names
+        if table.is_regression:
+            return float(r2_score(test[1], model.predict(unseen))), {"fit": fitted}
+        return float(roc_auc_score(test[1], model.predict_proba(unseen)[:, 1])), {"fit": fitted}
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    result = work()
+    return result, round(time.perf_counter() - start, 3)

@@ -1,0 +1,121 @@
+"""Frozen steps give every row the same features, dense, whatever table it came in."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from expunge.features import frozen_steps as frozen_steps_module
+from expunge.features.frozen_steps import FrozenSteps, StepRecord
+from expunge.features.row_blocks import BLOCK
+from tests.features.steps import Counting, Dropping, FillingIn, Keeping
+
+ROWS = np.random.default_rng(0).normal(size=(30, 3))
+SCALER = StandardScaler().fit(ROWS[:10])
+TEXTS = ["a b c", "d e", "f"]
+
+
+def steps(*transformers, origin="public"):
+    records = (StepRecord(f"step{i}", each, origin) for i, each in enumerate(transformers))
+    return FrozenSteps(tuple(records), public=10)
+
+
+def test_rows_go_through_all_steps_in_order():
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(SCALER.transform(ROWS[:10]) > 0)
+    frozen = steps(SCALER)
+    np.testing.assert_array_equal(frozen.transform(ROWS), SCALER.transform(ROWS))
+    positive = FrozenSteps((StepRecord("encode", encoder, "public"),), 10)
+    assert positive.transform(ROWS > 0).shape == (30, 6)
+
+
+def test_many_rows_give_what_their_blocks_give():
+    rows = np.random.default_rng(1).normal(size=(BLOCK + 5, 3))
+    together = steps(SCALER).transform(rows)
+    np.testing.assert_array_equal(together, SCALER.transform(rows))
+
+
+def test_single_precision_stays_and_whole_numbers_become_floats():
+    assert steps(SCALER).transform(ROWS.astype(np.float32)).dtype == np.float32
+    assert steps(Keeping()).transform(ROWS > 0).dtype == np.float64
+
+
+def test_texts_that_nobody_encoded_are_refused():
+    with pytest.raises(ValueError, match="gives no numbers"):
+        steps(Keeping()).transform(np.array([["a"], ["b"]]))
+
+
+def test_sparse_features_become_dense_within_the_limit_and_are_refused_beyond(monkeypatch):
+    hashed = steps(HashingVectorizer(n_features=16), origin="stateless")
+    assert hashed.transform(TEXTS).shape == (3, 16)
+    monkeypatch.setattr(frozen_steps_module, "DENSE_LIMIT", 3 * 16 * 8)
+    hashed.transform(TEXTS)
+    monkeypatch.setattr(frozen_steps_module, "DENSE_LIMIT", 3 * 16 * 8 - 1)
+    with pytest.raises(ValueError, match=r"'step0': gives 3 x 16 sparse features.*n_features="):
+        hashed.transform(TEXTS)
+
+
+def test_a_step_that_drops_rows_of_a_later_table_is_named():
+    with pytest.raises(ValueError, match="'step0': gives another number of rows"):
+        steps(Dropping()).transform(ROWS)
+
+
+def test_rows_that_are_mixed_or_remembered_are_refused_where_it_is_tried():
+    holed = ROWS.copy()
+    holed[20, 1] = np.nan
+    steps(FillingIn()).transform_apart(ROWS)
+    with pytest.raises(ValueError, match="depend, if only in their last bits"):
+        steps(FillingIn()).transform_apart(holed)
+    many = np.tile(ROWS, (100 * BLOCK // 30, 1))
+    with pytest.raises(ValueError, match=r"the second time|last bits"):
+        steps(Counting()).transform_apart(many)
+
+
+def test_a_step_that_keeps_what_it_is_given_keeps_no_private_row():
+    kept = Keeping()
+    frozen = steps(kept)
+    np.testing.assert_array_equal(frozen.transform_apart(ROWS), ROWS)
+    assert not hasattr(kept, "last_")
+    np.testing.assert_array_equal(frozen.transform(ROWS), ROWS)
+    assert not hasattr(kept, "last_")
+    frozen.block(ROWS)
+    assert hasattr(kept, "last_")  # the planted step does keep them
+
+
+def test_the_certificate_reads_where_each_step_came_from():
+    records = (
+        StepRecord("scale", SCALER, "public"),
+        StepRecord("hash", HashingVectorizer(), "stateless"),
+        StepRecord("mine", Keeping(), "declared", ("ranges",)),
+    )
+    lines = FrozenSteps(records, public=1234).lines
+    assert lines[0] == (
+        "preprocessing step 'scale' (StandardScaler): fitted on 1,234 public records alone, "
+        "enforced"
+    )
+    assert lines[1].endswith("'hash' (HashingVectorizer): fitted on no record, enforced")
+    assert lines[2].endswith("declared by the caller, not checked (ranges declared by the caller)")
+    assert "choice of all parameters" in lines[3]
+
+
+def test_an_origin_that_nobody_knows_is_refused():
+    with pytest.raises(ValueError, match="'proven' is no origin"):
+        StepRecord("scale", SCALER, "proven")
+
+
+def test_feature_names_go_through_the_steps_that_have_them():
+    frame = pd.DataFrame(ROWS, columns=["a", "b", "c"])
+    frozen = replace(steps(StandardScaler().fit(frame)), columns=("a", "b", "c"))
+    assert frozen.feature_names().tolist() == ["a", "b", "c"]
+    with pytest.raises(AttributeError, match="names no features"):
+        steps(Keeping()).feature_names()
+
+
+def test_the_fitted_transformers_are_shown_as_copies():
+    frozen = steps(SCALER)
+    ((name, shown),) = frozen.fitted()
+    shown.mean_[:] = 99
+    assert name == "step0"
+    np.testing.assert_array_equal(frozen.transform(ROWS), SCALER.transform(ROWS))

@@ -1,0 +1,129 @@
+"""Leaves of trees grown on some rows, as features of all: of equal norm, and fixed for good."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from expunge.features import TreeLeaves
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.uniform(-1, 1, size=(1500, 4))
+LABELS = (ROWS[:, 0] * ROWS[:, 1] > 0).astype(int)  # no linear model of the columns learns this
+TARGETS = np.abs(ROWS[:, 0]) + ROWS[:, 1] ** 2
+
+
+@parametrize_with_checks(
+    [TreeLeaves(trees=5), TreeLeaves(trees=4, task="regression"), TreeLeaves(trees=0, raw=1.0)]
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("ranges", [None, [(-1, 1)] * 4])
+def test_the_leaf_part_of_every_row_has_norm_one_and_the_raw_part_at_most_its_weight(ranges):
+    leaves = TreeLeaves(trees=20, raw=0.3, ranges=ranges, random_trees=7).fit(ROWS, LABELS)
+    features = leaves.transform(np.vstack([ROWS, 1000 * ROWS, np.full((1, 4), np.nan)]))
+    trees = 20 + (7 if ranges else 0)
+    width = int(leaves.leaf_counts_.sum())
+    assert features.shape == (3001, width + 4)
+    assert len(leaves.leaf_counts_) == trees
+    part = features[:, :width].astype(float)
+    assert ((part != 0).sum(axis=1) == trees).all()
+    np.testing.assert_allclose(part[part != 0], 1 / np.sqrt(trees), rtol=1e-7)
+    assert (np.linalg.norm(features[:, width:].astype(float), axis=1) <= 0.3 + 1e-7).all()
+
+
+def test_a_linear_model_of_the_leaves_learns_what_one_of_the_columns_cannot():
+    leaves = TreeLeaves().fit(ROWS[:500], LABELS[:500])
+    alone = LogisticRegression().fit(ROWS[500:1000], LABELS[500:1000])
+    model = LogisticRegression(C=100).fit(leaves.transform(ROWS[500:1000]), LABELS[500:1000])
+    assert alone.score(ROWS[1000:], LABELS[1000:]) < 0.65
+    assert model.score(leaves.transform(ROWS[1000:]), LABELS[1000:]) > 0.9
+
+
+def test_a_regression_is_learned_from_targets_within_their_declared_range():
+    wild = TARGETS.copy()
+    wild[:5] = 1e9
+    leaves = TreeLeaves(target_range=(0, 2)).fit(ROWS[:500], wild[:500])
+    calm = TreeLeaves(target_range=(0, 2)).fit(ROWS[:500], np.clip(wild[:500], 0, 2))
+    np.testing.assert_array_equal(leaves.transform(ROWS), calm.transform(ROWS))
+    model = Ridge(0.01).fit(leaves.transform(ROWS[500:1000]), TARGETS[500:1000])
+    assert model.score(leaves.transform(ROWS[1000:]), TARGETS[1000:]) > 0.8
+
+
+def test_several_classes_get_fewer_rounds_and_not_more_trees():
+    three = np.digitize(TARGETS, [0.5, 1.0])
+    leaves = TreeLeaves(trees=30).fit(ROWS, three)
+    assert len(leaves.leaf_counts_) == 30
+    leaves = TreeLeaves(trees=2).fit(ROWS, three)
+    assert len(leaves.leaf_counts_) == 3  # a round is one tree for each class
+
+
+@pytest.mark.parametrize(
+    ("y", "same_as"),
+    [
+        (LABELS.astype(bool), "classification"),
+        (np.array(["no", "yes"])[LABELS], "classification"),
+        (LABELS, "classification"),
+        (np.arange(1500), "regression"),
+        (TARGETS, "regression"),
+    ],
+    ids=["bool", "text", "few numbers", "many numbers", "measurements"],
+)
+def test_the_task_is_told_from_the_labels(y, same_as):
+    found = TreeLeaves(trees=3).fit(ROWS, y)
+    asked = TreeLeaves(trees=3, task=same_as).fit(ROWS, y)
+    np.testing.assert_array_equal(found.transform(ROWS), asked.transform(ROWS))
+
+
+def test_random_trees_tell_rows_apart_where_no_public_row_lies():
+    public = ROWS[ROWS[:, 0] < 0]
+    beyond = np.column_stack([np.linspace(0.01, 0.99, 50), np.zeros((50, 3))])
+    ranges = {0: (-1, 1)}
+    plain = TreeLeaves(raw=0.0).fit(public, public[:, 0])
+    declared = clone(plain).set_params(ranges=ranges).fit(public, public[:, 0])
+    assert len(np.unique(plain.transform(beyond), axis=0)) == 1
+    assert len(np.unique(declared.transform(beyond), axis=0)) > 25
+
+
+def test_without_anything_to_tell_apart_no_tree_is_grown():
+    leaves = TreeLeaves().fit(ROWS, np.zeros(1500, dtype=int))
+    assert leaves.transform(ROWS).shape == (1500, 4)
+    few = TreeLeaves(trees=3).fit(ROWS[:10], LABELS[:10])  # fewer rows than two leaves need
+    assert few.transform(ROWS).shape[0] == 1500
+
+
+def test_frames_give_names_and_missing_values_are_taken():
+    frame = pd.DataFrame(ROWS, columns=list("abcd"))
+    frame.iloc[::7, 2] = np.nan
+    leaves = TreeLeaves(trees=2, leaves=3, ranges={"a": (-1, 1)}, random_trees=1).fit(frame, LABELS)
+    names = leaves.get_feature_names_out()
+    assert names[:3].tolist() == ["tree0_leaf0", "tree0_leaf1", "tree0_leaf2"]
+    assert names[-4:].tolist() == list("abcd")
+    assert leaves.transform(frame).shape == (1500, len(names))
+    with pytest.raises(ValueError, match="no column 'z'"):
+        TreeLeaves(ranges={"z": (0, 1)}).fit(frame, LABELS)
+
+
+def test_pickled_and_copied_trees_are_the_same_trees():
+    leaves = TreeLeaves(trees=3, ranges=[(-1, 1)] * 4).fit(ROWS, LABELS)
+    again = pickle.loads(pickle.dumps(leaves))
+    np.testing.assert_array_equal(again.transform(ROWS), leaves.transform(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trees", -1), ("trees", 1.5), ("leaves", 1), ("raw", -0.1), ("raw", np.nan),
+        ("random_trees", -1), ("task", "guess"), ("learning_rate", 0), ("learning_rate", 2.0),
+        ("min_leaf", 0), ("random_state", None), ("target_range", (1, 0)), ("ranges", [(0, 1)]),
+    ],
+)  # fmt: skip
+def test_parameters_that_make_no_sense_are_named(name, value):
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        TreeLeaves(**{name: value}).fit(ROWS, TARGETS)
