@@ -2,8 +2,8 @@
 
 python -m benchmarks [SUITE ...] [--json]
 
-The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release; large and
-pass_free_large need time and memory.
+The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release, workspace; large,
+pass_free_large and workspace_large need time and memory.
 """
 
 import importlib
@@ -28,6 +28,12 @@ def pass_free_large() -> list[dict[str, object]]:
     return module.measure(module.LARGE)
 
 
+def workspace_large() -> list[dict[str, object]]:
+    """Measure a workspace's commands up to ten million records; needs 10 GB of disk."""
+    module = importlib.import_module("benchmarks.workspace")
+    return module.measure(module.LARGE)
+
+
 SUITES = {
     "accounting": lambda: measure_suite("accounting"),
     "release": lambda: measure_suite("release"),
@@ -38,6 +44,8 @@ SUITES = {
     "recurrent": lambda: measure_suite("recurrent"),
     "large": large,
     "pass_free_large": pass_free_large,
+    "workspace": lambda: measure_suite("workspace"),
+    "workspace_large": workspace_large,
 }
 
 

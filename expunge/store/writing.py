@@ -92,7 +92,8 @@ def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Wri
     """Be the only writer of a folder; at the end erase whatever is not current.
 
     Args:
-        seal: The generation that a ledger says is current; None if the folder itself decides.
+        seal: The generation that a ledger says is current; None if the folder itself decides. After
+            a failure nothing is erased then: the ledger may have called current by now what waits.
 
     Raises:
         as `write`.
@@ -107,8 +108,9 @@ def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Wri
         try:
             yield writer
         except BaseException:
-            with suppress(OSError, InvalidInput):
-                finish(folder)
+            if seal is None:
+                with suppress(OSError, InvalidInput):
+                    finish(folder)
             raise
         finish(folder)
 

@@ -5,7 +5,7 @@ request, not to the data: it adds one short list to those of the requests before
 who has left takes a few binary searches, however many requests there were.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -28,14 +28,14 @@ class Roster(Secret):
     Args:
         ids: Row of each private id.
         public: How many records are public; they have the first rows and never leave.
-        keys: (records,) 64-bit keys of the ids, for batches.
+        known_keys: `keys`, where they have been made.
         departures: Rows that left, sorted, for each request.
         merged: The same rows in a few sorted arrays, the longest first, to look rows up in.
     """
 
     ids: Mapping[Any, int]
     public: int
-    keys: Tensor
+    known_keys: Tensor | None = None
     departures: tuple[np.ndarray, ...] = ()
     merged: tuple[np.ndarray, ...] = ()
 
@@ -52,12 +52,30 @@ class Roster(Secret):
             ids: Row of each private id, after the public ones (`ids.id_rows`).
             left: The request at which each record left, as the property of that name.
         """
-        keys = keys_of(chain((("public", row) for row in range(public)), ids))
-        roster = cls(ids, public, keys)
+        roster = cls(ids, public)
         for request in range(1, 1 + (0 if left is None or not len(left) else int(left.max()))):
             assert left is not None
             roster = roster.without((left == request).nonzero()[:, 0].tolist())
         return roster
+
+    @classmethod
+    def after(
+        cls, ids: Mapping[Any, int], public: int, departures: Iterable[Sequence[int]]
+    ) -> "Roster":
+        """The roster after requests for these rows; no array is as long as the table."""
+        roster = cls(ids, public)
+        for rows in departures:
+            roster = roster.without(rows)
+        return roster
+
+    @property
+    def keys(self) -> Tensor:
+        """64-bit keys of the ids, for batches: (records,), made when they are first asked for."""
+        if self.known_keys is None:
+            named = chain((("public", row) for row in range(self.public)), self.ids)
+            object.__setattr__(self, "known_keys", keys_of(named))
+        assert self.known_keys is not None
+        return self.known_keys
 
     @property
     def public_only(self) -> "Roster":

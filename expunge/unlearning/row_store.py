@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from expunge.core.stored_rows import StoredColumn
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["RowStore"]
@@ -38,7 +40,7 @@ class RowStore(Secret):
         """
         own = [row - self.first for row in rows]
         places = [*((column, own) for column in self.columns), *((part, rows) for part in kept)]
-        before = [column[place].clone() for column, place in places]
+        before = [_values(column, place) for column, place in places]
         erasures = self.erasures
         try:
             for column, place in places:
@@ -50,3 +52,8 @@ class RowStore(Secret):
             for (column, place), values in zip(places, before, strict=True):
                 column[place] = values
             raise
+
+
+def _values(column: Any, rows: Sequence[int]) -> Tensor:
+    """What these rows hold; nothing where a column reads them from disk again."""
+    return torch.empty(0) if isinstance(column, StoredColumn) else column[rows].clone()

@@ -4,10 +4,10 @@ import glob
 import hashlib
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,19 @@ import pyarrow as pa
 
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
+from expunge.store import write
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
-from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.folder import Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.private_values import private_labels, read_numbers
-from expunge.workspace.sealed_files import index_of_files
+from expunge.workspace.public_records import PUBLIC, write_public
+from expunge.workspace.record_chunks import record_chunks
 from expunge.workspace.status import status
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
-from expunge.workspace.tables import ids_of, read_table, refuse_mixed, write_table
+from expunge.workspace.tables import ids_of, read_table, refuse_mixed
 
 __all__ = ["fit"]
 
@@ -95,7 +97,7 @@ def fit(
     progress("learning")
     model = _estimator(options, len(private_records.ids), public_rows)
     try:
-        model.fit(rows, labels, public=public_rows, ids=private_records.ids)
+        model.fit(rows, labels, public=public_rows)  # ids are the ledger's
     except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
         raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
     progress("writing")
@@ -124,30 +126,28 @@ def _write(
     """Write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
         (path / kind).mkdir()
-    folder, token = Folder(path), secrets.token_hex(4)
-    names = f"private-{token}.parquet"
-    write_table(private_records.table, folder.records_file(names))
-    if public_records is not None:
-        write_table(public_records.table, folder.records_file(PUBLIC_RECORDS))
+    folder = Folder(path)
+    public = write_public(folder, None if public_records is None else public_records.table)
+    generation, first = model.generation(folder.saved), model.fitted_.job.roster.public
+    records = record_chunks(private_records.table, first)
+    seal = write(folder.saved, replace(generation, chunks=chain(generation.chunks, records)))
     content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    model.save(folder.secret_folder(token))
     write_whole(folder.model_file(digest), content)
     folder.ledger.create()
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(options)))
         entries.set("encoding", coded.document())
         entries.set("head", model.fitted_.head.document())
+        entries.set(PUBLIC, public)
         entries.add_records([] if public_records is None else public_records.ids, "public")
         entries.add_records(private_records.ids, "private")
         entries.add_model(
             sha256=digest,
-            secret=token,
-            records_file=names,
+            seal=seal,
             evaluation=None
             if public_rows is None
             else json.dumps(evaluation(model.fitted_.head, *public_rows)),
-            files=index_of_files(folder, secret=token, records=names),
         )
     folder.ledger.close()
     for kind in ("models", "certificates", "records", "secret", "."):

@@ -9,11 +9,15 @@ from expunge.core.whole_file import check_writable, write_whole
 from expunge.ledger import Model
 from expunge.report.page import page
 from expunge.unlearning.linear.langevin import Langevin, setting_of
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
-from expunge.workspace.evaluation import read_evaluation
-from expunge.workspace.folder import Folder
+from expunge.workspace.encoding import Encoding
+from expunge.workspace.evaluation import evaluation, read_evaluation
+from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
+from expunge.workspace.public_records import PUBLIC, public_records
 
 __all__ = ["report", "retraining_sentence"]
 
@@ -28,6 +32,8 @@ def report(workspace: Path, output: Path) -> dict[str, Any]:
             entries.models(),
             entries.counts(),
             entries.setting("options"),
+            entries.setting("encoding"),
+            entries.setting(PUBLIC),
             entries.certificate_of(model),
         ),
         lambda said: _document(folder, said),
@@ -44,6 +50,8 @@ class _Stated(NamedTuple):
     models: list[Model]
     records: dict[str, int]
     options: str
+    encoding: str
+    public: str
     certificate: str | None
 
 
@@ -64,7 +72,7 @@ def _document(folder: Folder, said: _Stated) -> dict[str, Any]:
         "certificate": certificate,
         "strategies": prices,
         "retraining": retraining_sentence(prices, taken),
-        "evaluations": _evaluations(said.models),
+        "evaluations": _evaluations(folder, said, estimator.fitted_.head),
         "evaluated_on": "On the public records, which every model was trained on.",
         "trade_offs": _trade_offs(estimator, forget),
         "audit": read_audit(folder.path / AUDIT, model),
@@ -86,14 +94,18 @@ def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
     return f"{sentence}. Typical of such solvers, not measured on these records."
 
 
-def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
-    """Evaluations before the last deletion and after it, where both are still there."""
-    names = ["before", "after"] if len(models) > 1 else ["fitted"]
-    return [
-        {"name": name, **read_evaluation(model.evaluation)}
-        for name, model in zip(names, models[-2:], strict=True)
-        if model.evaluation is not None
-    ]
+def _evaluations(folder: Folder, said: _Stated, head: LinearHead) -> list[dict[str, Any]]:
+    """Evaluations of the fitted model, where it is still there, and of the current one."""
+    evaluations, first = [], said.models[0].evaluation
+    if first is not None:
+        evaluations.append({"name": "fitted", **read_evaluation(first)})
+    table = public_records(folder, said.public) if len(said.models) > 1 else None
+    if table is not None:
+        path, options = folder.records_file(PUBLIC_RECORDS), Options.of(said.options)
+        rows = Encoding.of(said.encoding).encode(path, table)
+        labels = labels_of(path, table, options)
+        evaluations.append({"name": "after", **evaluation(head, rows, labels)})
+    return evaluations
 
 
 def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:

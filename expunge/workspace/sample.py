@@ -58,11 +58,15 @@ def sample(
     if not shards:
         check_writable(output)
     folder = Folder.opened(workspace)
-    job = folder.steady(lambda _, model: model, lambda model: loaded(folder, model).fitted_.job)
+    job, places = folder.steady(
+        lambda entries, model: (model, entries.places(forget)),
+        lambda said: (loaded(folder, said[0], on_disk=False).fitted_.job, said[1]),
+    )
     folder.ledger.close()
     try:
         strategy = Langevin(sampling.learn_steps, sampling.sigma)
-        rows = job.roster.rows_of(list(forget)) if forget else []
+        numbers = [place - job.roster.public for place in places]
+        rows = job.roster.rows_of(numbers) if forget else []
         if not rows and sampling.regime != "learned":
             raise ValueError("ids: name the records that are forgotten")
         ensemble = sampled(

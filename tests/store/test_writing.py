@@ -19,6 +19,7 @@ from tests.store.generations import (
     following,
     fresh,
     holds,
+    left_prepared,
     lineage_after,
     model_after,
     saved_in,
@@ -200,7 +201,7 @@ def test_a_table_keeps_its_form_when_rows_are_erased(tmp_path):
     chunks = [NewChunk("records", 0, 4, b"rows", "parquet")]
     write(tmp_path / "m", replace(fresh(), chunks=chunks))
     saved = read(tmp_path / "m")
-    after = erase_rows(saved, "records", [2], lambda content, _: content[:2])
+    after = erase_rows(saved, "records", [2], lambda content, *_: content[:2])
     write(tmp_path / "m", replace(fresh(), chunks=after))
     (chunk,) = read(tmp_path / "m").chunks("records")
     assert (chunk.first, chunk.stop) == (0, 4)
@@ -359,3 +360,22 @@ def test_a_refused_save_leaves_an_empty_folder_of_the_users(tmp_path):
     with pytest.raises(InvalidInput):
         write(tmp_path / "mine", replace(fresh(0), document={"a": object()}))
     assert (tmp_path / "mine").is_dir()
+
+
+def test_where_a_ledger_decides_a_failure_erases_nothing_that_it_may_have_called_current(folder):
+    """It commits between `prepare` and `commit`: what it points to must still be there."""
+    promised = left_prepared(folder)
+    later = read(folder, seal=promised)
+    later.check()
+    assert later.document["requests"] == 2
+    settle(folder, seal=promised)
+    assert read(folder).index.seal == promised
+    assert not holds(folder, trace(2))
+
+
+def test_what_a_failure_left_goes_once_the_ledger_says_that_the_old_state_is_current(folder):
+    saved, before = read(folder), files_in(folder)
+    left_prepared(folder)
+    assert files_in(folder) != before
+    settle(folder, seal=saved.index.seal)
+    assert files_in(folder) == before

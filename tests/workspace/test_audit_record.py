@@ -14,7 +14,7 @@ from expunge.report import sandwich_figure
 from expunge.workspace.audit_record import read_audit
 from tests.cli.hostile import CONTENTS, VALUES, changed, places
 
-MODEL = Model(2, "ab" * 32, "2026-01-02", None, "a1b2c3d4", "private-1.parquet", "{}", None)
+MODEL = Model(2, "ab" * 32, "2026-01-02", None, "a1b2c3d4", None)
 AUDIT = {
     "generation": "a1b2c3d4",
     "model": 2,

@@ -56,8 +56,8 @@ def test_a_workspace_has_its_parts_and_nothing_beside_it(tmp_path):
     assert f"models/{sha256}.safetensors" in names
     assert "records/public.parquet" in names
     kinds = Counter(name.split("/")[0] for name in names)
-    # Model, index, document, state and one chunk of rows make the secret state.
-    assert kinds == {"models": 1, "records": 2, "secret": 5}
+    # Model, index, document, state and two chunks, of rows and records, are the saved model.
+    assert kinds == {"models": 1, "records": 1, "secret": 6}
     assert {path.name for path in tmp_path.iterdir()} == {"private.csv", "public.csv", "workspace"}
 
 

@@ -18,6 +18,7 @@ from expunge.workspace.verify import verify
 from tests.workspace.tables_made import (
     DECLARED,
     ledger_rows,
+    private_chunk,
     private_people,
     public_people,
     write,
@@ -46,8 +47,7 @@ def settings(workspace):
 
 
 def schema(workspace):
-    (stored,) = (workspace / "records").glob("private-*.parquet")
-    return parquet.read_schema(stored).remove_metadata()
+    return parquet.read_schema(private_chunk(workspace)).remove_metadata()
 
 
 def with_one_odd(columns, name, value, row=11):

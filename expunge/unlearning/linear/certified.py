@@ -27,6 +27,7 @@ from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
 from expunge.losses.solver import solve
+from expunge.store import Generation
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.choice import cheapest, prices
@@ -34,7 +35,7 @@ from expunge.unlearning.linear.estimator_parameters import check_parameters, row
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
-from expunge.unlearning.linear.saved_estimator import write_fitted
+from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.requests import honour, refresh
@@ -185,6 +186,22 @@ class Certified(BaseEstimator):
             ValueError: the folder holds something else, a later request or another fit's, or the
                 model has a loss of the user's.
         """
+        fitted, kept = self.fitted_, self._kept_parameters()
+        self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
+        write_fitted(fitted, folder, type(self).__name__, kept)
+
+    def generation(self, folder: str | Path) -> Generation:
+        """What `save` writes into this folder, for whoever commits it together with other things.
+
+        Raises:
+            ValueError: the model has a loss of the user's.
+        """
+        fitted, kept = self.fitted_, self._kept_parameters()
+        self._state = replace(fitted, copied=True)
+        return generation_of(fitted, folder, type(self).__name__, kept)
+
+    def _kept_parameters(self) -> dict[str, Any]:
+        """Parameters and names of features, as JSON brings them back."""
         given = self.get_params(deep=False)
         parameters = {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items()}
         parameters.pop("loss", None)
@@ -192,10 +209,7 @@ class Certified(BaseEstimator):
         if parameters.get("classes") is not None:
             parameters["classes"] = np.asarray(parameters["classes"]).tolist()
         names = getattr(self, "feature_names_in_", None)
-        fitted = self.fitted_
-        self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
-        kept = {"set": parameters, "feature_names": None if names is None else names.tolist()}
-        write_fitted(fitted, folder, type(self).__name__, kept)
+        return {"set": parameters, "feature_names": None if names is None else names.tolist()}
 
     def resume(self, fitted: LinearFitted, feature_names: list[str] | None) -> None:
         """Go on from a state that was saved."""

@@ -198,13 +198,22 @@ class CertifiedRegressor(RegressorMixin, Certified):
         return Squared(self.l2, row_norm, self.target_norm, self.radius)
 
 
-def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:
+def load(
+    folder: str | Path, *, on_disk: bool = False, seal: str | None = None
+) -> CertifiedClassifier | CertifiedRegressor:
     """A fitted estimator as `save` wrote it.
+
+    Args:
+        on_disk: Leave the rows in the folder, and read those that are asked for, a chunk at a
+            time: loading and forgetting take as long for any number of records. Rows are checked
+            when they are read, and the folder must stay as it is until the estimator is saved
+            there or no longer used.
+        seal: Of the saved state to read, where a ledger decides which is current.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    return read_fitted(folder, ESTIMATORS, _resume)
+    return read_fitted(folder, ESTIMATORS, _resume, seal=seal, on_disk=on_disk)
 
 
 def _resume(

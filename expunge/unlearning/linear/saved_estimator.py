@@ -2,10 +2,10 @@
 
 document    parameters, terms, labels, ids, history
 state       what the next request starts from: un-noised solutions, Gram matrices
-rows        features and targets, in chunks; a request rewrites those that hold its records
+rows        features and targets, in chunks (`saved_rows`)
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,22 +19,14 @@ from torch import Tensor
 
 from expunge.errors import Altered, InvalidInput
 from expunge.losses import Declared
-from expunge.store import (
-    Chunk,
-    Generation,
-    NewChunk,
-    Saved,
-    erase_rows,
-    read,
-    read_steadily,
-    split,
-    unpack,
-    write,
-)
+from expunge.store import Generation, Saved, read_steadily, write
+from expunge.unlearning.ids import id_rows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.linear.saved_rows import columns_of, follow, kept_chunks
 from expunge.unlearning.model_file import salt_in
+from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
@@ -42,17 +34,15 @@ from expunge.unlearning.saved_state import (
     lineage_of,
     outcome_document,
     restore_outcome,
-    restore_roster,
     restore_terms,
     secret_tensors,
     terms_document,
 )
 from expunge.unlearning.settings import describe, rebuild
 
-__all__ = ["read_fitted", "write_fitted"]
+__all__ = ["generation_of", "read_fitted", "write_fitted"]
 
 Made = TypeVar("Made")
-ROWS = "rows"  # the table of features and targets
 POINTS = ("start", "center")
 
 
@@ -70,41 +60,62 @@ def write_fitted(
             model has a loss of the user's.
         NoCertificate: the stored records changed.
     """
+    write(folder, generation_of(fitted, folder, kind, parameters))
+    follow(fitted, Path(folder))
+
+
+def generation_of(
+    fitted: LinearFitted, folder: str | Path, kind: str, parameters: Mapping[str, Any]
+) -> Generation:
+    """A fitted model as the next generation of a folder, which keeps chunks that do not change.
+
+    Args:
+        kind, parameters: As for `write_fitted`.
+
+    Raises:
+        ValueError: the model has a loss of the user's.
+        NoCertificate: the stored records changed.
+    """
     fitted.check_unchanged()
     if isinstance(fitted.job.loss, Declared):
         raise InvalidInput("loss", "a function cannot be saved; save the data and fit again")
-    generation = Generation(
+    return Generation(
         kind,
         lineage_of(fitted),
         _document(fitted) | {"parameters": dict(parameters)},
         tensor_bytes(_state(fitted)),
         fitted.model_bytes,
         fitted.certificate,
-        _chunks(fitted, Path(folder)),
+        kept_chunks(fitted, Path(folder)),
     )
-    write(folder, generation)
 
 
 def read_fitted(
     folder: str | Path,
     kinds: Collection[str],
     make: Callable[[LinearFitted, str, dict[str, Any]], Made],
+    *,
+    seal: str | None = None,
+    on_disk: bool = False,
 ) -> Made:
     """What the caller makes of a saved fitted model, its estimator's kind and parameters.
 
     Args:
         kinds: Of estimators that the caller can make.
         make: Makes the estimator; what it finds wrong with the parameters is refused here.
+        seal: Of the generation to read, which may wait to become current; None for the current.
+        on_disk: Leave the rows there, and read those that are asked for; none is checked before.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    return read_steadily(folder, partial(_whole, kinds, make))
+    return read_steadily(folder, partial(_whole, kinds, make, on_disk), seal=seal)
 
 
 def _whole(
     kinds: Collection[str],
     make: Callable[[LinearFitted, str, dict[str, Any]], Made],
+    on_disk: bool,
     saved: Saved,
 ) -> Made:
     if saved.index.kind not in kinds:
@@ -112,7 +123,7 @@ def _whole(
             str(saved.folder), f"holds a {saved.index.kind}, not one of {', '.join(kinds)}"
         )
     try:
-        return make(_restored(saved), saved.index.kind, dict(saved.document["parameters"]))
+        return make(_restored(saved, on_disk), saved.index.kind, dict(saved.document["parameters"]))
     except Altered:
         raise
     except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
@@ -138,63 +149,18 @@ def _document(fitted: LinearFitted) -> dict[str, Any]:
 
 def _state(fitted: LinearFitted) -> dict[str, Tensor]:
     points = {name: getattr(fitted.job, name) for name in POINTS}
+    departures = fitted.job.roster.departures
     tensors = {
-        "left": fitted.job.roster.left,
-        "fingerprint": torch.tensor(list(fitted.fingerprint or b""), dtype=torch.uint8),
+        "departed": torch.tensor([len(rows) for rows in departures], dtype=torch.int64),
+        "departures": torch.from_numpy(np.concatenate([*departures, np.empty(0, np.int64)])),
+        "checksum": torch.tensor(list(fitted.checksum), dtype=torch.uint8),
         **secret_tensors(fitted.outcome),
         **{name: point for name, point in points.items() if point is not None},
     }
     return {name: value.contiguous().cpu().clone() for name, value in tensors.items()}
 
 
-def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
-    """The rows; of those that the folder holds, only chunks with rows that left since.
-
-    What stays is not read: the index keeps its digest, against which every reader holds it.
-    """
-    before = _state_before(fitted, folder)
-    if before is not None:
-        gone = fitted.job.roster.departures[len(before.index.lineage.issued) :]
-        yield from erase_rows(before, ROWS, [int(row) for rows in gone for row in rows])
-        return
-    columns = {"features": fitted.job.features, "targets": fitted.job.targets}
-    yield from split(ROWS, {name: column.cpu().numpy() for name, column in columns.items()})
-
-
-def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
-    """An earlier state of the same fit, if the folder holds one with all its chunks."""
-    try:
-        before = read(folder)
-        if before.index.lineage.fit != fitted.lineage:
-            return None
-        if not all(before.has(chunk) for chunk in before.chunks(ROWS)):
-            return None  # all of them are written anew from memory
-    except InvalidInput:
-        return None  # nothing is there, or the writer will say what is wrong with it
-    return before
-
-
-def _rows(saved: Saved, chunk: Chunk, head: LinearHead) -> dict[str, np.ndarray]:
-    """The rows of a chunk, held against the constants that their certificates rest on.
-
-    Raises:
-        Altered: rows above the bound, or targets that the loss does not know; the file is named.
-    """
-    rows = unpack(saved.rows(chunk))
-    norms = np.linalg.norm(rows["features"].astype(np.float64), axis=1)
-    targets, problem = rows["targets"], None
-    if not (norms <= head.loss.row_norm).all():
-        problem = f"holds rows of norm above {head.loss.row_norm:g}, the bound that is certified"
-    elif not np.isfinite(targets).all():
-        problem = "holds targets that are not finite"
-    elif head.classes is not None and not np.isin(targets, np.arange(len(head.classes))).all():
-        problem = f"holds labels other than the {len(head.classes)} that are known"
-    if problem is not None:
-        raise Altered(str(saved.path_of(chunk)), problem)
-    return rows
-
-
-def _restored(saved: Saved) -> LinearFitted:
+def _restored(saved: Saved, on_disk: bool) -> LinearFitted:
     """The fitted model of a folder.
 
     Raises:
@@ -204,13 +170,13 @@ def _restored(saved: Saved) -> LinearFitted:
     for_job, for_fitted = restore_terms(document["terms"])
     outcome = restore_outcome(document["outcome"], tensors_of(model), tensors)
     head = LinearHead.of(outcome.theta, document["head"])
-    counts = document["private"], document["public"]
-    roster = restore_roster(document["ids"], *counts, tensors["left"])
-    parts = [_rows(saved, chunk, head) for chunk in saved.chunks(ROWS)]
-    features, targets = (
-        torch.from_numpy(np.concatenate([part[name] for part in parts])).to(document["device"])
-        for name in ("features", "targets")
+    private, public = document["private"], document["public"]
+    features, targets = columns_of(
+        saved, head, private + public, device=document["device"], on_disk=on_disk
     )
+    departures = tensors["departures"].split(tensors["departed"].tolist())
+    ids = id_rows(document["ids"], private, public)
+    roster = Roster.after(ids, public, [rows.tolist() for rows in departures])
     points = {name: tensors.get(name) for name in POINTS}
     job = LinearJob(
         loss=head.loss,
@@ -237,6 +203,6 @@ def _restored(saved: Saved) -> LinearFitted:
     if salt_in(model) != outcome.salt:
         raise ValueError("the model's file and the secret state have different salts")
     check_certificate(fitted, saved.index.model.sha256)
-    if fitted.fingerprint != bytes(tensors["fingerprint"].tolist()):
-        raise ValueError("the stored records changed")
+    if fitted.checksum != bytes(tensors["checksum"].tolist()):
+        raise ValueError("model and secret state are not of the same save")
     return fitted
