@@ -47,7 +47,7 @@ class StoredRows:
         if not bounds or starts != [0, *(stop for _, stop in bounds[:-1])]:
             raise ValueError("chunks of rows have gaps, or there are none")
         self.starts, self.rows = starts, bounds[-1][1]
-        self.read, self._bounds, self._kept = read, tuple(bounds), kept
+        self.read, self._bounds, self.kept = read, tuple(bounds), kept
         self.device = torch.device(device)
         self._blank = set(map(int, blank))
         self._chunks: OrderedDict[int, Columns] = OrderedDict()
@@ -58,7 +58,7 @@ class StoredRows:
             self._bounds,
             copy.deepcopy(self.read, memo),
             device=str(self.device),
-            kept=self._kept,
+            kept=self.kept,
             blank=self._blank,
         )
 
@@ -79,7 +79,7 @@ class StoredRows:
         gone = [row - first for row in self._blank if first <= row < stop]
         if gone:
             columns = {name: _blanked(values, gone) for name, values in columns.items()}
-        while self._chunks and self._size() + _size(columns) > self._kept:
+        while self._chunks and self._size() + _size(columns) > self.kept:
             self._chunks.popitem(last=False)
         self._chunks[number] = columns
         return columns

@@ -68,8 +68,11 @@ def unpack(content: bytes) -> dict[str, np.ndarray]:
         raise InvalidInput("input", f"not a safetensors file of numbers ({error})") from error
 
 
-def split(table: str, arrays: Arrays, *, rows: int = ROWS) -> Iterator[NewChunk]:
+def split(table: str, arrays: Arrays, *, rows: int = ROWS, row: int = 0) -> Iterator[NewChunk]:
     """Split arrays with one row for each record into chunks of at most so many rows.
+
+    Args:
+        row: The table's row that their first one is.
 
     Raises:
         InvalidInput: they have different numbers of rows.
@@ -81,7 +84,7 @@ def split(table: str, arrays: Arrays, *, rows: int = ROWS) -> Iterator[NewChunk]
     for first in range(0, count, rows):
         stop = min(first + rows, count)
         part = {name: value[first:stop] for name, value in arrays.items()}
-        yield NewChunk(table, first, stop, pack(part))
+        yield NewChunk(table, row + first, row + stop, pack(part))
 
 
 def rows_by_chunk(chunks: Sequence[Chunk], rows: Iterable[int]) -> dict[Chunk, list[int]]:

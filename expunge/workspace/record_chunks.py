@@ -16,7 +16,7 @@ from expunge.store import Chunk, NewChunk, Saved, erase_rows
 from expunge.unlearning.linear.saved_rows import bounds_of
 from expunge.workspace.tables import compute
 
-__all__ = ["RECORDS", "record_chunks", "records_in", "without_records"]
+__all__ = ["RECORDS", "chunk_without", "record_chunks", "records_in", "without_records"]
 
 RECORDS = "records"  # the table of the private records
 
@@ -38,7 +38,7 @@ def without_records(
         ids: The id of each of them, by its row in the model's tables.
         column: The one that holds ids.
     """
-    return erase_rows(saved, RECORDS, sorted(ids), partial(_without, ids, column))
+    return erase_rows(saved, RECORDS, sorted(ids), partial(chunk_without, ids, column))
 
 
 def records_in(content: bytes) -> pa.Table:
@@ -46,9 +46,10 @@ def records_in(content: bytes) -> pa.Table:
     return parquet.read_table(pa.BufferReader(content), use_threads=False)
 
 
-def _without(
+def chunk_without(
     ids: Mapping[int, str], column: str, content: bytes, chunk: Chunk, places: Sequence[int]
 ) -> bytes:
+    """A chunk's file without the records at these places, whose ids are given by row."""
     table = records_in(content)
     named = pa.array([ids[chunk.first + place] for place in places], pa.string())
     gone = compute.is_in(table[column].cast(pa.string()), value_set=named)

@@ -94,7 +94,7 @@ def following(saved, fit=FIT):
 
 
 def left_prepared(folder):
-    """Write the next generation and die before it is committed, where a ledger decides; its seal."""
+    """Write the next generation and die before a ledger commits it; returns its seal."""
     saved, seals = read(folder), []
     with suppress(KeyboardInterrupt), sole_writer(folder, seal=saved.index.seal) as writer:
         seals.append(writer.prepare(following(saved)))

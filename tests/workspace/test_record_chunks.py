@@ -8,9 +8,8 @@ from pyarrow import parquet
 
 from expunge.store import read
 from expunge.unlearning.linear import saved_rows
-from expunge.workspace import record_chunks as module
 from expunge.workspace.forget import forget
-from expunge.workspace.record_chunks import record_chunks, records_in
+from expunge.workspace.record_chunks import chunk_without, record_chunks, records_in
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import fitted, private_people
@@ -82,7 +81,7 @@ def test_values_in_a_dictionary_leave_with_their_rows():
     (chunk,) = record_chunks(table, first=0)
     assert b"ultraviolet" in chunk.content
     entry = type("Entry", (), {"first": 0})
-    left = module._without({1: "b"}, "id", chunk.content, entry, [1])
+    left = chunk_without({1: "b"}, "id", chunk.content, entry, [1])
     assert b"ultraviolet" not in left
     assert records_in(left)["colour"].to_pylist() == ["red", "red"]
 

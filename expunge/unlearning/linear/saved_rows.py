@@ -17,7 +17,7 @@ from torch import Tensor
 from expunge.core.stored_rows import StoredColumn, StoredRows
 from expunge.errors import Altered, InvalidInput
 from expunge.losses.objective import Rows
-from expunge.store import Chunk, NewChunk, Saved, erase_rows, pack, read
+from expunge.store import Chunk, NewChunk, Saved, erase_rows, read, split
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 
@@ -110,7 +110,7 @@ def kept_chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk
         known = before.chunks(ROWS)[-1].stop
     for first, stop in bounds_of(known, job.roster.records):
         columns = {name: getattr(job, name)[first:stop].cpu().numpy() for name in COLUMNS}
-        yield NewChunk(ROWS, first, stop, pack(columns))
+        yield from split(ROWS, columns, rows=stop - first, row=first)
 
 
 def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:

@@ -51,7 +51,7 @@ def test_requests_give_the_same_bits_as_in_memory(tmp_path, strategy):
     inside = saved(tmp_path / "model", strategy)
     outside = load(tmp_path / "model", on_disk=True)
     assert isinstance(outside.fitted_.job.features, StoredColumn)
-    outside.fitted_.job.features.table._kept = 0
+    outside.fitted_.job.features.table.kept = 0
     for request in (["r3"], ["r20", "r59", "r21"]):
         one, other = inside.forget(request), outside.forget(request)
         assert one.claim == other.claim
