@@ -16,7 +16,9 @@ __all__ = ["fit"]
 
 def fit(
     workspace: Annotated[Path, typer.Argument(help="Folder to make.")],
-    private: Annotated[Path, typer.Option(help="Records that may be deleted: CSV or Parquet.")],
+    private: Annotated[
+        Path, typer.Option(help="Records that may be deleted: CSV or Parquet, or a folder of them.")
+    ],
     id: Annotated[str, typer.Option(help="Column of record ids.")],  # noqa: A002
     label: Annotated[str, typer.Option(help="Column to predict.")],
     public: Annotated[
@@ -66,6 +68,9 @@ def fit(
     ] = False,
     max_width: MaxWidth = None,
     max_inflated: MaxInflated = None,
+    memory: Annotated[
+        float, typer.Option(help="GiB of encoded rows to keep in memory; others stay on disk.")
+    ] = 0.5,
     publish_names: Annotated[
         bool,
         typer.Option(
@@ -104,6 +109,7 @@ def fit(
             options,
             encoding=encoding,
             limits=table_limits(max_width, max_inflated),
+            memory=memory,
             progress=progress,
             notice=notices.append,
         )

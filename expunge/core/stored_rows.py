@@ -4,12 +4,12 @@
     rows[start:stop]    a stretch; a pass takes one after another, so memory holds a few chunks
 
 Whoever makes a table says how a chunk is read; that is also where its digest and its bounds are
-checked. Chunks that were read are kept up to so many bytes, the latest ones.
+checked. Chunks stay in memory, the first that were read, up to so many bytes; of the others one
+does. Keeping the latest would serve nobody: a pass comes back to a chunk when it has read all.
 """
 
 import bisect
 import copy
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,7 +30,7 @@ class StoredRows:
     Args:
         bounds: First row of each chunk and the row after its last, without gaps, from 0 on.
         read: The columns of the chunk of this number.
-        kept: How many bytes of chunks stay in memory; one always does.
+        kept: How many bytes of chunks stay in memory, beside the latest one.
         blank: Rows that are erased in memory and not yet on disk; they read as zeros.
     """
 
@@ -50,7 +50,9 @@ class StoredRows:
         self.read, self._bounds, self.kept = read, tuple(bounds), kept
         self.device = torch.device(device)
         self._blank = set(map(int, blank))
-        self._chunks: OrderedDict[int, Columns] = OrderedDict()
+        self._chunks: dict[int, Columns] = {}
+        self._size = 0  # of these
+        self._latest: tuple[int, Columns] = (-1, {})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "StoredRows":
         """A table of the same files, with erasures of its own."""
@@ -70,8 +72,9 @@ class StoredRows:
     def chunk(self, number: int) -> Columns:
         """The columns of a chunk, erased rows zero."""
         if number in self._chunks:
-            self._chunks.move_to_end(number)
             return self._chunks[number]
+        if number == self._latest[0]:
+            return self._latest[1]
         first, stop = self._bounds[number]
         columns = self.read(number)
         if any(len(values) != stop - first for values in columns.values()):
@@ -79,9 +82,12 @@ class StoredRows:
         gone = [row - first for row in self._blank if first <= row < stop]
         if gone:
             columns = {name: _blanked(values, gone) for name, values in columns.items()}
-        while self._chunks and self._size() + _size(columns) > self.kept:
-            self._chunks.popitem(last=False)
-        self._chunks[number] = columns
+        size = sum(values.nbytes for values in columns.values())
+        if self._size + size <= self.kept:
+            self._chunks[number] = columns
+            self._size += size
+        else:
+            self._latest = number, columns
         return columns
 
     def check(self) -> None:
@@ -125,7 +131,9 @@ class StoredRows:
         change = self._blank.update if erased else self._blank.difference_update
         change(places.tolist())
         for number in np.unique(np.searchsorted(self.starts, places, side="right") - 1).tolist():
-            self._chunks.pop(number, None)
+            known = self._chunks.pop(number, None)
+            self._size -= 0 if known is None else sum(each.nbytes for each in known.values())
+        self._latest = -1, {}
 
     def _none_of(self, name: str) -> Tensor:
         return self.chunk(0)[name][:0].to(self.device)
@@ -133,9 +141,6 @@ class StoredRows:
     def _holder(self, row: int) -> int:
         """The number of the chunk that holds a row."""
         return max(0, bisect.bisect_right(self.starts, row) - 1)
-
-    def _size(self) -> int:
-        return sum(map(_size, self._chunks.values()))
 
 
 class StoredColumn:
@@ -181,7 +186,3 @@ def _blanked(values: Tensor, rows: list[int]) -> Tensor:
     blanked = values.clone()
     blanked[rows] = 0
     return blanked
-
-
-def _size(columns: Columns) -> int:
-    return sum(values.nbytes for values in columns.values())

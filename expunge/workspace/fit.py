@@ -3,9 +3,11 @@
 import glob
 import hashlib
 import json
+import math
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -16,23 +18,26 @@ import pyarrow as pa
 
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
-from expunge.store import write
+from expunge.store import sole_writer
+from expunge.store.writing import Writer
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.estimator_parameters import check_parameters
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
+from expunge.workspace.fit_rows import FitRows
 from expunge.workspace.folder import Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
-from expunge.workspace.private_values import private_labels, read_numbers
 from expunge.workspace.public_records import PUBLIC, write_public
-from expunge.workspace.record_chunks import record_chunks
 from expunge.workspace.status import status
+from expunge.workspace.table_blocks import table_blocks
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
 from expunge.workspace.tables import ids_of, read_table, refuse_mixed
 
 __all__ = ["fit"]
 
 Progress = Callable[[str], None]
+MEMORY = 0.5  # GiB of encoded rows in memory, unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -50,35 +55,37 @@ def fit(
     *,
     encoding: Path | None = None,
     limits: TableLimits = USUAL,
+    memory: float = MEMORY,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Learn from the two tables and lay down a workspace; returns its status.
 
     Types and labels come from the public table or from declarations, never from private records.
+    The private table is read block by block; it may be a folder of files, or a pattern of names.
 
     Args:
         limits: How large the tables may become.
+        memory: GiB of encoded rows that stay in memory; of the others a chunk at a time does.
         notice: Told how many private values could not be read: for the operator alone.
 
     Raises:
         InvalidInput: what is wrong with a file, a column or an option, and the remedy.
     """
     _check_place(workspace, options)
+    if not 0 <= memory < math.inf:
+        raise InvalidInput("memory", f"{memory} is no number of GiB")
     progress("reading")
     rules = {} if encoding is None else declared(encoding)
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
     public_records = _public_records(public, options, texts, limits)
-    table = read_table(private, None, limits)
-    private_records = _Records(private, table, ids_of(private, table, options.id))
-    _check_disjoint(private_records, public_records)
+    blocks = table_blocks(private, limits)
+    file, table = next(blocks)
+    first = _Records(file, table, ids_of(file, table, options.id))
+    _check_disjoint(first, public_records)
     progress("encoding")
-    coded = _encoding(private_records, public_records, options, rules)
-    check_width(public or private, coded.widths, limits)
-    private_records = replace(
-        private_records, table=read_numbers(private, private_records.table, coded, notice)
-    )
-    rows = coded.encode(private, private_records.table)
+    coded = _encoding(first, public_records, options, rules)
+    check_width(public or file, coded.widths, limits)
     public_rows = None
     if public_records is not None:
         public_rows = (
@@ -91,19 +98,10 @@ def fit(
             "without public records, name all labels with --classes: taken from private records "
             "they would tell who is among them",
         )
-    known = _label_set(options, public_rows)
-    labels, blank = private_labels(private, private_records.table, options, known, notice)
-    rows[blank] = 0
-    progress("learning")
-    model = _estimator(options, len(private_records.ids), public_rows)
-    try:
-        model.fit(rows, labels, public=public_rows)  # ids are the ledger's
-    except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
-        raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
-    progress("writing")
+    given = _Given(public_records, public_rows, options, coded, memory)
     building = _building(workspace)
     try:
-        _write(building, private_records, public_records, options, coded, model, public_rows)
+        _build(building, private, chain([(file, table)], blocks), given, progress, notice)
         if workspace.exists():
             workspace.rmdir()
         building.rename(workspace)
@@ -114,44 +112,97 @@ def fit(
     return status(workspace)
 
 
-def _write(
+@dataclass(frozen=True)
+class _Given:
+    """What is known before the private records are read: nothing of it depends on them."""
+
+    public: _Records | None
+    public_rows: tuple[np.ndarray, np.ndarray] | None
+    options: Options
+    encoding: Encoding
+    memory: float
+
+
+def _build(
     path: Path,
-    private_records: _Records,
-    public_records: _Records | None,
-    options: Options,
-    coded: Encoding,
-    model: CertifiedClassifier | CertifiedRegressor,
-    public_rows: tuple[np.ndarray, np.ndarray] | None,
+    private: Path,
+    blocks: Iterable[tuple[Path, pa.Table]],
+    given: _Given,
+    progress: Progress,
+    notice: Progress,
 ) -> None:
-    """Write everything that a workspace holds into a folder that is not in use yet."""
+    """Learn, and write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
         (path / kind).mkdir()
     folder = Folder(path)
-    public = write_public(folder, None if public_records is None else public_records.table)
-    generation, first = model.generation(folder.saved), model.fitted_.job.roster.public
-    records = record_chunks(private_records.table, first)
-    seal = write(folder.saved, replace(generation, chunks=chain(generation.chunks, records)))
+    folder.ledger.create()
+    with sole_writer(folder.saved) as writer:
+        rows = _rows(folder, writer, given)
+        public = {} if given.public is None else dict.fromkeys(given.public.ids, 0)
+        if given.public is not None and given.public_rows is not None:
+            rows.write_public(given.public.ids, *given.public_rows)
+        rows.write_private(blocks, public, progress)
+        rows.unread.tell(private, notice)
+        progress("learning")
+        model = _learned(rows, given)
+        progress("writing")
+        seal = writer.prepare(replace(model.generation(folder.saved), chunks=rows.chunks))
+        writer.commit(seal)
+    _write(folder, given, model, seal)
+
+
+def _rows(folder: Folder, writer: Writer, given: _Given) -> FitRows:
+    """What writes the rows; bound and labels are the public records' or the user's."""
+    labels = np.empty(0, dtype=object) if given.public_rows is None else given.public_rows[1]
+    none = np.empty((0, 0)) if given.public_rows is None else given.public_rows[0]
+    with _refused():
+        model = _estimator(given.options, 1, given.public_rows)
+        check_parameters(model.get_params(deep=False))
+        known = None
+        if isinstance(model, CertifiedClassifier):
+            known = model.label_set(labels[:0], labels)
+        bound = model.row_bound_of(none)
+    return FitRows(writer, folder.ledger, given.encoding, given.options, bound, known)
+
+
+def _learned(rows: FitRows, given: _Given) -> CertifiedClassifier | CertifiedRegressor:
+    """The model of rows that were written."""
+    model = _estimator(given.options, rows.private, given.public_rows)
+    public = rows.rows - rows.private
+    with _refused():
+        model.fit_stored(rows.stored(int(given.memory * 2**30)), public, rows.bound, rows.known)
+    return model
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """What a model objects to, as a line for the user."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
+        raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
+
+
+def _write(
+    folder: Folder, given: _Given, model: CertifiedClassifier | CertifiedRegressor, seal: str
+) -> None:
+    """Write what the workspace holds beside the saved model."""
+    public = write_public(folder, None if given.public is None else given.public.table)
     content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
     write_whole(folder.model_file(digest), content)
-    folder.ledger.create()
     with folder.ledger.writing() as entries:
-        entries.set("options", json.dumps(asdict(options)))
-        entries.set("encoding", coded.document())
+        entries.set("options", json.dumps(asdict(given.options)))
+        entries.set("encoding", given.encoding.document())
         entries.set("head", model.fitted_.head.document())
         entries.set(PUBLIC, public)
-        entries.add_records([] if public_records is None else public_records.ids, "public")
-        entries.add_records(private_records.ids, "private")
-        entries.add_model(
-            sha256=digest,
-            seal=seal,
-            evaluation=None
-            if public_rows is None
-            else json.dumps(evaluation(model.fitted_.head, *public_rows)),
-        )
+        scores = None
+        if given.public_rows is not None:
+            scores = json.dumps(evaluation(model.fitted_.head, *given.public_rows))
+        entries.add_model(sha256=digest, seal=seal, evaluation=scores)
     folder.ledger.close()
     for kind in ("models", "certificates", "records", "secret", "."):
-        sync(path / kind)
+        sync(folder.path / kind)
 
 
 def _check_place(workspace: Path, options: Options) -> None:
@@ -214,16 +265,6 @@ def _public_labels(public: _Records, options: Options) -> np.ndarray:
         different = np.unique(labels).tolist()
         refuse_mixed(public.path, options.label, different, "name all labels with --classes")
     return labels
-
-
-def _label_set(
-    options: Options, public: tuple[np.ndarray, np.ndarray] | None
-) -> list[str | int] | None:
-    """All labels, in order: those named, or else the public ones; None for a regression."""
-    if options.task == "regression":
-        return None
-    named = () if public is None else public[1]
-    return np.unique(named if options.classes is None else options.classes).tolist()
 
 
 def _check_disjoint(private: _Records, public: _Records | None) -> None:

@@ -6,7 +6,7 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,16 @@ from expunge.errors import InvalidInput
 from expunge.workspace.table_limits import USUAL, TableLimits, inflate, read_parquet
 
 __all__ = [
+    "check_columns",
     "check_output",
     "compute",
+    "decode",
+    "first_line",
     "ids_of",
     "is_text",
+    "kind_of",
     "number_in",
+    "read_header",
     "read_ids",
     "read_table",
     "refuse_mixed",
@@ -62,19 +67,19 @@ def read_table(
     Raises:
         InvalidInput: not such a table, an empty one, one that repeats a column, or too large a one.
     """
-    kind = _kind(path)
+    kind = kind_of(path)
     content = path.read_bytes() if content is None else content
     try:
         if path.suffix == ".gz":
             content = inflate(path, content, limits)
         if kind == "csv":
-            names = _read_header(path, content)
+            names = read_header(path, content)
             types = dict.fromkeys(names, pa.binary()) if text is None else {}
             types |= dict.fromkeys(text or (), pa.string())
             options = arrow_csv.ConvertOptions(column_types=types)
             reading = arrow_csv.ReadOptions(use_threads=False)
             table = arrow_csv.read_csv(pa.BufferReader(content), reading, convert_options=options)
-            table = _decode(table) if text is None else table
+            table = decode(table) if text is None else table
         else:
             table = read_parquet(path, content, limits)
     except (
@@ -85,7 +90,7 @@ def read_table(
         csv.Error,
         OSError,
     ) as error:
-        raise InvalidInput(str(path), f"cannot be read ({_first_line(error)})") from error
+        raise InvalidInput(str(path), f"cannot be read ({first_line(error)})") from error
     if not table.num_rows:
         raise InvalidInput(str(path), "no rows")
     return table
@@ -97,7 +102,7 @@ def check_output(path: Path) -> None:
     Raises:
         InvalidInput, OSError: it cannot.
     """
-    _kind(path)
+    kind_of(path)
     check_writable(path)
 
 
@@ -106,7 +111,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 
     In CSV a text that a spreadsheet would run as a formula (=1+1) gets an apostrophe in front.
     """
-    kind, buffer = _kind(path), io.BytesIO()
+    kind, buffer = kind_of(path), io.BytesIO()
     if kind == "csv":
         arrow_csv.write_csv(_without_formulas(table), buffer)
     else:
@@ -115,8 +120,11 @@ def write_table(table: pa.Table, path: Path) -> None:
     write_whole(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
-def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
+def ids_of(path: Path, table: pa.Table, column: str, row: int = 1) -> list[str]:
     """The id column, as text.
+
+    Args:
+        row: The number of the first row, in the whole of which the table is a block.
 
     Raises:
         InvalidInput: it is not there, empty somewhere, repeated, or of a type that cannot be an id.
@@ -128,9 +136,9 @@ def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
         raise InvalidInput(str(path), f"ids in {column!r} are {values.type}; use text or integers")
     ids = values.cast(pa.string()).to_pylist()
     seen: set[str] = set()
-    for row, record in enumerate(ids, start=1):
+    for number, record in enumerate(ids, start=row):
         if record is None or not record.strip():
-            raise InvalidInput(str(path), f"row {row} has no id")
+            raise InvalidInput(str(path), f"row {number} has no id")
         if record != record.strip() or not record.isprintable():
             problem = "begins or ends with blanks, or holds characters that cannot be printed"
             raise InvalidInput(str(path), f"id {record!r} {problem}")
@@ -146,7 +154,12 @@ def read_ids(text: str) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """Which kind of table a file is, by its name.
+
+    Raises:
+        InvalidInput: the name says none.
+    """
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() not in KINDS:
         raise InvalidInput(str(path), "the name must end in .csv or .parquet, and maybe .gz")
@@ -204,7 +217,7 @@ def _escape(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) and number_in(text) is None else text
 
 
-def _decode(table: pa.Table) -> pa.Table:
+def decode(table: pa.Table) -> pa.Table:
     """Read bytes as text; those that are not UTF-8 are marked, not refused."""
     for place, field in enumerate(table.schema):
         column = table.column(place)
@@ -219,16 +232,25 @@ def _decode(table: pa.Table) -> pa.Table:
     return table
 
 
-def _read_header(path: Path, content: bytes) -> list[str]:
+def read_header(path: Path, content: bytes) -> list[str]:
     """Read the columns' names, and refuse one that is there twice: Arrow would keep both."""
     first = io.TextIOWrapper(
         io.BytesIO(content), encoding="utf-8-sig", newline="", errors="replace"
     )
     names = next(csv.reader(first), [])
+    check_columns(path, names)
+    return names
+
+
+def check_columns(path: Path, names: Sequence[str]) -> None:
+    """Refuse a column that is there twice.
+
+    Raises:
+        InvalidInput: one is; it is named.
+    """
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(str(path), f"column {name!r} is there twice")
-    return names
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -242,7 +264,7 @@ def _list_columns(table: pa.Table) -> str:
     return ", ".join(repr(name) for name in table.column_names[:20])
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """What went wrong, without the row that Arrow quotes: it may be a private record."""
     line = str(error).splitlines()[0] if str(error) else type(error).__name__
     return re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", line)

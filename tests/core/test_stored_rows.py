@@ -74,12 +74,12 @@ def test_only_the_chunks_that_hold_the_rows_are_read_each_once():
     assert disk.read == [2, 5]
 
 
-def test_chunks_are_forgotten_beyond_the_bytes_that_may_stay_the_oldest_first():
+def test_the_first_chunks_stay_in_memory_and_of_the_others_the_latest():
     each = EACH * (3 * 4 + 8)
     rows, disk = table(kept=2 * each)
-    for number in (0, 1, 0, 2, 0, 1):
+    for number in (0, 1, 2, 2, 3, 0, 1, 3, 2):
         rows.chunk(number)
-    assert disk.read == [0, 1, 2, 1]
+    assert disk.read == [0, 1, 2, 3, 2]
 
 
 @pytest.mark.parametrize("kept", [0, 1 << 20])

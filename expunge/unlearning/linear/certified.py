@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 import torch
@@ -24,8 +24,10 @@ from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import integer
 from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.core.stored_rows import StoredRows
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
+from expunge.losses.objective import Rows
 from expunge.losses.solver import solve
 from expunge.store import Generation
 from expunge.unlearning.fitted import fresh_lineage
@@ -263,19 +265,47 @@ class Certified(BaseEstimator):
         labels: np.ndarray | None = None,
     ) -> None:
         """Learn; nothing of an earlier fit changes before everything has succeeded."""
-        bound = self._row_norm(public[0])
+        bound = self.row_bound_of(public[0])
         count = len(public[0])
         known = id_rows(ids, len(private), offset=count)
         features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
         bounded_rows(public[0], bound, out=features[:count])
         bounded_rows(private, bound, out=features[count:])
+        columns = torch.from_numpy(features), torch.from_numpy(np.concatenate([public[1], targets]))
+        on_device = [column.to(self.device) for column in columns]
+        self._learn(on_device[0], on_device[1], Roster.of(known, count), bound, labels)
+
+    @unchanged_on_failure
+    def fit_stored(
+        self, rows: StoredRows, public: int, bound: float, labels: np.ndarray | None
+    ) -> Self:
+        """Learn from rows on disk, public ones first, bounded and with their labels as numbers.
+
+        Ids of the private ones are their numbers, from 0 on.
+
+        Args:
+            rows: Columns `features`, by `core.rows.bounded_rows`, and `targets`.
+            bound: What norms are bounded to; by public constants or public rows only.
+            labels: All labels, sorted; None for a regression.
+        """
+        self._check_parameters()
+        features, targets = rows.column("features"), rows.column("targets")
+        self.n_features_in_ = features.shape[1] - 1
+        roster = Roster(id_rows(None, len(features) - public, public), public)
+        self._learn(features, targets, roster, bound, labels)
+        return self
+
+    def _learn(
+        self, features: Rows, targets: Rows, roster: Roster, bound: float, labels: np.ndarray | None
+    ) -> None:
+        """Learn from bounded rows; only then anything of the estimator changes."""
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
             LinearJob(
                 loss=self._make_loss(bound, 0 if labels is None else len(labels)),
-                features=torch.from_numpy(features).to(self.device),
-                targets=torch.from_numpy(np.concatenate([public[1], targets])).to(self.device),
-                roster=Roster.of(known, count),
+                features=features,
+                targets=targets,
+                roster=roster,
                 target=EpsilonDelta(self.epsilon, self.delta),
                 observer="all" if self.observer == "all" else "final",
                 seed=seed,
@@ -296,7 +326,7 @@ class Certified(BaseEstimator):
             released=bool(self.released),
             released_before=_was_released(self._state),
             lineage=fresh_lineage(),
-            labels=None if labels is None else self._origin_of_labels(count),
+            labels=None if labels is None else self._origin_of_labels(roster.public),
         )
 
     def _make_loss(self, row_norm: float, classes: int) -> LinearLoss:
@@ -327,7 +357,12 @@ class Certified(BaseEstimator):
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
 
-    def _row_norm(self, public: np.ndarray) -> float:
+    def row_bound_of(self, public: np.ndarray) -> float:
+        """What norms of rows are bounded to: as told, or what the public rows tell.
+
+        Raises:
+            ValueError: the public rows tell nothing.
+        """
         if self.row_norm != "public":
             return float(self.row_norm)
         if not len(public):

@@ -87,7 +87,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
         check_classification_targets(y)
         rows, public_labels = self._public_records(public, X)
-        labels = self._label_set(y, public_labels)
+        labels = self.label_set(y, public_labels)
         encoded = [np.searchsorted(labels, each) for each in (public_labels, y)]
         self._fit(X, encoded[1], (rows, encoded[0]), ids, labels)
         return self
@@ -107,7 +107,12 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             return Logistic(self.l2, row_norm)
         return Softmax(classes, self.l2, row_norm)
 
-    def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
+    def label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
+        """All labels, sorted: those named, or else the public ones, or else those of y.
+
+        Raises:
+            ValueError: a label is not among them, or they have no order.
+        """
         if self.classes is not None:
             known = _sorted_labels("classes", np.asarray(self.classes))
         elif len(y_public):

@@ -6,7 +6,7 @@ A request rewrites the chunks that hold its records. Every chunk is held against
 against the constants that certificates rest on when it is read for the first time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,19 @@ from expunge.core.stored_rows import StoredColumn, StoredRows
 from expunge.errors import Altered, InvalidInput
 from expunge.losses.objective import Rows
 from expunge.store import Chunk, NewChunk, Saved, erase_rows, read, split
+from expunge.store.writing import Writer
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 
-__all__ = ["CHUNK_ROWS", "ROWS", "ChunkReader", "bounds_of", "columns_of", "follow", "kept_chunks"]
+__all__ = [
+    "CHUNK_ROWS",
+    "ROWS",
+    "ChunkReader",
+    "bounds_of",
+    "columns_of",
+    "follow",
+    "kept_chunks",
+]
 
 ROWS = "rows"  # the table of features and targets
 COLUMNS = ("features", "targets")
@@ -29,11 +38,17 @@ CHUNK_ROWS = 8192  # `python -m benchmarks workspace` says why
 
 
 class ChunkReader:
-    """Reads chunks of a saved model's rows by number, each checked when it is first read."""
+    """Reads chunks of rows by number, each checked when it is first read.
 
-    def __init__(self, saved: Saved, head: LinearHead) -> None:
-        self.saved, self.head = saved, head
-        self.chunks = saved.chunks(ROWS)
+    Args:
+        saved: The saved model, or the writer that is just laying one down.
+        head: What the rows must fit; None where they were just made.
+    """
+
+    def __init__(
+        self, saved: Saved | Writer, chunks: Sequence[Chunk], head: LinearHead | None
+    ) -> None:
+        self.saved, self.chunks, self.head = saved, chunks, head
         self._known: set[str] = set()  # files that were held against their digests
 
     def __call__(self, number: int) -> dict[str, Tensor]:
@@ -46,7 +61,7 @@ class ChunkReader:
         if chunk.file.name in self._known:
             return tensors_of(self.saved.path_of(chunk).read_bytes())
         rows = tensors_of(self.saved.rows(chunk))
-        problem = _problem(rows, self.head)
+        problem = None if self.head is None else _problem(rows, self.head)
         if problem is not None:
             raise Altered(str(self.saved.path_of(chunk)), problem)
         self._known.add(chunk.file.name)
@@ -78,7 +93,7 @@ def columns_of(
         Altered: a chunk is not as it was written.
         ValueError: there are not as many rows as records.
     """
-    reader = ChunkReader(saved, head)
+    reader = ChunkReader(saved, saved.chunks(ROWS), head)
     bounds = [(chunk.first, chunk.stop) for chunk in reader.chunks]
     table = StoredRows(bounds, reader, device=device)
     if table.rows != records:
@@ -132,4 +147,5 @@ def follow(fitted: LinearFitted, folder: Path) -> None:
     if isinstance(features, StoredColumn) and isinstance(features.table.read, ChunkReader):
         reader = features.table.read
         if reader.saved.folder.resolve() == folder.resolve():
-            features.table.read = ChunkReader(read(folder), reader.head)
+            saved = read(folder)
+            features.table.read = ChunkReader(saved, saved.chunks(ROWS), reader.head)
