@@ -188,6 +188,7 @@ NONSENSE = {
     "publish_names": (),  # a switch
     "max_width": ("0", "-1", "1.5", "x"),
     "max_inflated": ("0", "-1", "1.5", "x"),
+    "memory": ("-1", "nan", "inf", "x"),
     "json": (),  # a switch
 }
 
