@@ -51,7 +51,7 @@ def test_no_audit_and_an_audit_of_another_model_are_none(tmp_path):
     file = tmp_path / "audit.json"
     assert read_audit(file, MODEL) is None
     file.write_bytes(sealed_json(AUDIT))
-    assert read_audit(file, replace(MODEL, secret="another")) is None
+    assert read_audit(file, replace(MODEL, seal="another")) is None
     file.write_bytes(sealed_json({"generation": "a1b2c3d4", "verdict": "undecided"}))
     assert read_audit(file, MODEL) is None
 
