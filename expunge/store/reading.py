@@ -89,7 +89,13 @@ class Saved:
         for file in self.index.secret:
             self._secret(file)
         self.model()
-        on_top = (MODEL,) if self.certificate() is None else (MODEL, CERTIFICATE)
+        self.certificate()
+        return self.names
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all files but the index."""
+        on_top = (MODEL,) if self.index.certificate is None else (MODEL, CERTIFICATE)
         return (*on_top, *(f"{SECRET}/{file.name}" for file in self.index.secret))
 
     def _secret(self, file: File) -> bytes:

@@ -14,12 +14,16 @@ from expunge.ledger import Model, Request
 from expunge.report.page import page
 from expunge.report.words import longest_weights
 from expunge.unlearning.linear.langevin import Langevin, setting_of
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
-from expunge.workspace.evaluation import read_evaluation
-from expunge.workspace.folder import Folder
+from expunge.workspace.encoding import Encoding
+from expunge.workspace.evaluation import evaluation, read_evaluation
+from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.held_out import evaluate_held_out
+from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
+from expunge.workspace.public_records import PUBLIC, public_records
 from expunge.workspace.verify import verify
 
 __all__ = ["checked_sentence", "report", "retraining_sentence"]
@@ -48,6 +52,8 @@ def report(
             entries.requests(),
             entries.counts(),
             entries.setting("options"),
+            entries.setting("encoding"),
+            entries.setting(PUBLIC),
             entries.certificate_of(model),
         ),
         lambda said: _document(folder, said, operator, test),
@@ -65,6 +71,8 @@ class _Stated(NamedTuple):
     requests: list[Request]
     records: dict[str, int]
     options: str
+    encoding: str
+    public: str
     certificate: str | None
 
 
@@ -81,7 +89,7 @@ def _document(
         vars(price) for price in estimator.plan(min(forget, estimator.fitted_.job.roster.private))
     ]
     taken = None if certificate is None else certificate["strategy"]
-    evaluations = _evaluations(said.models)
+    evaluations = _evaluations(folder, said, estimator.fitted_.head)
     if test is not None:
         evaluations.append({"name": "now", **evaluate_held_out(folder, model, test)})
     return {
@@ -183,14 +191,19 @@ def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
     return f"{sentence}. Typical of such solvers, not measured on these records."
 
 
-def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
-    """Evaluations before the last deletion and after it, where both are still there."""
-    names = ["before", "after"] if len(models) > 1 else ["fitted"]
-    return [
-        {"name": name, "on": LEARNED_FROM, **read_evaluation(model.evaluation)}
-        for name, model in zip(names, models[-2:], strict=True)
-        if model.evaluation is not None
-    ]
+def _evaluations(folder: Folder, said: _Stated, head: LinearHead) -> list[dict[str, Any]]:
+    """Evaluations of the fitted model, where it is still there, and of the current one."""
+    evaluations, first = [], said.models[0].evaluation
+    if first is not None:
+        evaluations.append({"name": "fitted", "on": LEARNED_FROM, **read_evaluation(first)})
+    table = public_records(folder, said.public) if len(said.models) > 1 else None
+    if table is not None:
+        path, options = folder.records_file(PUBLIC_RECORDS), Options.of(said.options)
+        rows = Encoding.of(said.encoding).encode(path, table)
+        labels = labels_of(path, table, options)
+        after = evaluation(head, rows, labels)
+        evaluations.append({"name": "after", "on": LEARNED_FROM, **after})
+    return evaluations
 
 
 def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:
