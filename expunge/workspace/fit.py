@@ -250,9 +250,7 @@ def _learned(
     return model
 
 
-def _understood(
-    model: CertifiedClassifier | CertifiedRegressor, given: _Given
-) -> dict[str, Any]:
+def _understood(model: CertifiedClassifier | CertifiedRegressor, given: _Given) -> dict[str, Any]:
     """What was understood of the tables, as a document."""
     seen = None
     if given.public is not None and given.public_rows is not None:

@@ -111,9 +111,7 @@ class FitRows:
         table = read_numbers(path, table, self.encoding, self.unread, self.decimal)
         rows = self.encoding.encode(path, table)
         known: list[Label] | None = None if self.known is None else self.known.tolist()
-        labels, blank = private_labels(
-            path, table, self.options, known, self.unread, self.decimal
-        )
+        labels, blank = private_labels(path, table, self.options, known, self.unread, self.decimal)
         rows[blank] = 0
         try:
             with self.ledger.writing() as entries:

@@ -30,7 +30,7 @@ from expunge.accounting.certificate import parse_certificate
 from expunge.core.whole_file import remove_unfinished, sync, write_whole
 from expunge.errors import InvalidInput
 from expunge.ledger import Busy, Entries, Lease, Ledger, Model, Overtaken
-from expunge.store import NotErased, read, settle, unerased_files
+from expunge.store import NotErased, missing_files, settle, unerased_files
 from expunge.store.layout import INDEX, SECRET
 from expunge.store.lock import hold_lock
 from expunge.workspace.audit_record import AUDIT
@@ -133,11 +133,11 @@ class Folder:
         """
         paths = [self.model_file(model.sha256)]
         paths += [] if json.loads(public) is None else [self.records_file(PUBLIC_RECORDS)]
-        try:
-            paths += [self.saved / name for name in read(self.saved, seal=model.seal).names]
-        except InvalidInput:  # a damaged index is what verify finds
-            paths.append(self.saved / SECRET / INDEX)
-        return [str(path) for path in paths if not path.exists()]
+        paths.append(self.saved / SECRET / INDEX)
+        paths = [path for path in paths if not path.exists()]
+        with suppress(InvalidInput):  # a damaged index is what verify finds
+            paths += missing_files(self.saved, seal=model.seal)
+        return [str(path) for path in paths]
 
     def unerased(self, entries: Entries) -> tuple[Path, ...]:
         """What a request or a refresh still has to erase; empty when all are honoured."""

@@ -2,15 +2,21 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pyarrow as pa
 
 from expunge.errors import Altered
+from expunge.unlearning.linear.linear_head import LinearHead
+from expunge.workspace.encoding import Encoding
+from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.labels import labels_of
+from expunge.workspace.options import Options
 from expunge.workspace.table_limits import OWN
 from expunge.workspace.tables import read_table, write_table
 
-__all__ = ["PUBLIC", "public_records", "read_public", "write_public"]
+__all__ = ["PUBLIC", "evaluate_on_public", "public_records", "read_public", "write_public"]
 
 PUBLIC = "public"  # the setting with the file's digest, as JSON; null without public records
 
@@ -55,3 +61,17 @@ def public_records(folder: Folder, setting: str) -> pa.Table | None:
     if content is None:
         return None
     return read_table(folder.records_file(PUBLIC_RECORDS), limits=OWN, content=content)
+
+
+def evaluate_on_public(
+    folder: Folder, setting: str, options: Options, encoding: Encoding, head: LinearHead
+) -> dict[str, Any] | None:
+    """How a model does on the public records; None without any.
+
+    Raises:
+        Altered: the file is missing, or not what was written.
+    """
+    table, path = public_records(folder, setting), folder.records_file(PUBLIC_RECORDS)
+    if table is None:
+        return None
+    return evaluation(head, encoding.encode(path, table), labels_of(path, table, options))

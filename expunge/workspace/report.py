@@ -18,12 +18,11 @@ from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
 from expunge.workspace.encoding import Encoding
-from expunge.workspace.evaluation import evaluation, read_evaluation
-from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.evaluation import read_evaluation
+from expunge.workspace.folder import Folder
 from expunge.workspace.held_out import evaluate_held_out
-from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
-from expunge.workspace.public_records import PUBLIC, public_records
+from expunge.workspace.public_records import PUBLIC, evaluate_on_public
 from expunge.workspace.verify import verify
 
 __all__ = ["checked_sentence", "report", "retraining_sentence"]
@@ -196,13 +195,11 @@ def _evaluations(folder: Folder, said: _Stated, head: LinearHead) -> list[dict[s
     evaluations, first = [], said.models[0].evaluation
     if first is not None:
         evaluations.append({"name": "fitted", "on": LEARNED_FROM, **read_evaluation(first)})
-    table = public_records(folder, said.public) if len(said.models) > 1 else None
-    if table is not None:
-        path, options = folder.records_file(PUBLIC_RECORDS), Options.of(said.options)
-        rows = Encoding.of(said.encoding).encode(path, table)
-        labels = labels_of(path, table, options)
-        after = evaluation(head, rows, labels)
-        evaluations.append({"name": "after", "on": LEARNED_FROM, **after})
+    if len(said.models) > 1:
+        options, encoding = Options.of(said.options), Encoding.of(said.encoding)
+        after = evaluate_on_public(folder, said.public, options, encoding, head)
+        if after is not None:
+            evaluations.append({"name": "after", "on": LEARNED_FROM, **after})
     return evaluations
 
 

@@ -404,7 +404,7 @@ def _encoding_of_private(mine, theirs, options, rules):
 
 
 def _with_labels_of_private(self, rows, public, bound, labels):
-    there = np.unique(rows.column("targets")[public:].numpy())
+    there = np.unique(rows.column("targets")[len(public[0]) :].numpy())
     return FIT_STORED(self, rows, public, bound, labels[there])
 
 

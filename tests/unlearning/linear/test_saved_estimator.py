@@ -433,7 +433,7 @@ def more(model, ids, first=260, **options):
 
 
 def test_rows_that_joined_follow_in_chunks_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 16)
     clf = fitted()
     clf.save(tmp_path / "model")
     before = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]
