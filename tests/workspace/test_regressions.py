@@ -105,12 +105,13 @@ def test_the_names_of_the_new_secret_files_are_on_disk_before_the_commit(tmp_pat
 
 
 def test_fit_syncs_every_folder_it_fills(tmp_path, monkeypatch):
+    from expunge.core import whole_folder
     from expunge.store import writing
     from expunge.workspace import fit as module
 
     synced = []
     sync = module.sync
-    for where in (module, writing):
+    for where in (module, writing, whole_folder):
         monkeypatch.setattr(where, "sync", lambda path: (synced.append(path), sync(path))[1])
     fitted(tmp_path)
     names = {path.name for path in synced}
