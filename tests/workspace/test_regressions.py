@@ -142,7 +142,7 @@ def test_a_headline_is_rounded_up(tmp_path):
     epsilon = forget(workspace, ["00003"])["certificate"]["epsilon"]
     report(workspace, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert f"ε ≤ {round_up_text(epsilon)}<" in text
+    assert f"ε ≤ {round_up_text(epsilon)} at" in text
     assert float(round_up_text(epsilon)) >= epsilon
 
 
