@@ -30,6 +30,8 @@ NAMED = {  # sources of the system that a test names
     "test_repeatable.py": "this list",
 }
 CHILDREN = {  # other processes, which draw from the system: nothing they draw is compared
+    "accounting/prove_histories.py": "histories are drawn from seeds that are named",
+    "unlearning/linear/compare_distances.py": "problems are drawn from seeds that are named",
     "core/test_whole_file.py": "a writer that is killed before its rename",
     "cli/test_fit.py": "the installed command prints counts of records",
     "cli/test_main.py": "imports, help and refusals; bounds, which draw nothing",

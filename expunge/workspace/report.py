@@ -25,7 +25,7 @@ from expunge.workspace.options import Options
 from expunge.workspace.public_records import PUBLIC, evaluate_on_public
 from expunge.workspace.verify import verify
 
-__all__ = ["checked_sentence", "report", "retraining_sentence"]
+__all__ = ["checked_sentence", "longest_of", "report", "retraining_sentence"]
 
 LEARNED_FROM = "public records, which every model learned from: flattering"
 
@@ -104,7 +104,7 @@ def _document(
         "checked": checked,
         "commands": _commands(folder.path, certificate),
         "strategies": prices,
-        "longest": _longest(estimator),
+        "longest": longest_of(estimator),
         "retraining": retraining_sentence(prices, taken),
         "evaluations": evaluations,
         "trade_offs": _trade_offs(estimator, forget),
@@ -164,7 +164,7 @@ def _commands(workspace: Path, certificate: dict[str, Any] | None) -> list[str]:
     return commands
 
 
-def _longest(estimator: Any) -> float | None:
+def longest_of(estimator: Any) -> float | None:
     """The norm that no trained model's weights exceed; None where no ridge keeps them short."""
     head, loss = estimator.fitted_.head, estimator.fitted_.job.loss
     if not loss.l2:

@@ -99,7 +99,7 @@ def test_bytes_that_are_no_text_are_one_more_unknown_value(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("age", "about forty", "column 'age': 'about forty' is not a number, and most others are"),
+        ("age", "about forty", "'about forty' in row 12 is not a number, and most others are"),
         ("age", "inf", "column 'age' holds a number of 1e"),
         ("label", None, "row 12 has no label"),
     ],

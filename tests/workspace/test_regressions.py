@@ -105,12 +105,13 @@ def test_the_names_of_the_new_secret_files_are_on_disk_before_the_commit(tmp_pat
 
 
 def test_fit_syncs_every_folder_it_fills(tmp_path, monkeypatch):
+    from expunge.core import whole_folder
     from expunge.store import writing
     from expunge.workspace import fit as module
 
     synced = []
     sync = module.sync
-    for where in (module, writing):
+    for where in (module, writing, whole_folder):
         monkeypatch.setattr(where, "sync", lambda path: (synced.append(path), sync(path))[1])
     fitted(tmp_path)
     names = {path.name for path in synced}
@@ -141,7 +142,7 @@ def test_a_headline_is_rounded_up(tmp_path):
     epsilon = forget(workspace, ["00003"])["certificate"]["epsilon"]
     report(workspace, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert f"ε ≤ {round_up_text(epsilon)}<" in text
+    assert f"ε ≤ {round_up_text(epsilon)} at" in text
     assert float(round_up_text(epsilon)) >= epsilon
 
 

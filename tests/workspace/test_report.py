@@ -185,9 +185,9 @@ def test_the_commands_that_it_names_check_the_workspace(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("classes", "loss", "longest"),
     [
-        (("no", "yes"), SimpleNamespace(l2=0.5), (4 * math.log(2)) ** 0.5),
+        (("no", "yes"), SimpleNamespace(l2=0.5, largest_weight=3.0), (3 * 4 * math.log(2)) ** 0.5),
         (None, SimpleNamespace(l2=4.0, target_norm=6.0), 3.0),
-        (("no", "yes"), SimpleNamespace(l2=0.0), None),
+        (("no", "yes"), SimpleNamespace(l2=0.0, largest_weight=1.0), None),
     ],
     ids=["classes", "numbers", "no ridge"],
 )
@@ -196,7 +196,13 @@ def test_weights_are_no_longer_than_the_ridge_that_was_learned_with_lets_them(
 ):
     """Its own ridge: what was asked for may be a word, such as `public`."""
     fitted_ = SimpleNamespace(head=SimpleNamespace(classes=classes), job=SimpleNamespace(loss=loss))
-    assert reporting._longest(SimpleNamespace(fitted_=fitted_)) == pytest.approx(longest)
+    assert reporting.longest_of(SimpleNamespace(fitted_=fitted_)) == pytest.approx(longest)
+
+
+def test_a_workspace_whose_ridge_was_chosen_on_public_records_has_a_report(tmp_path):
+    workspace = fitted(tmp_path, l2="public")
+    forget(workspace, ["00003"])
+    assert "chosen by cross-validation on" in written(workspace)
 
 
 PRICES = [{"name": "residual", "steps": 30}, {"name": "retrain", "steps": 120}]
