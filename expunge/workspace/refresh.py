@@ -14,12 +14,13 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.ledger import Lease, Model, Overtaken
-from expunge.store import Locked, read, sole_writer
+from expunge.store import Locked, NotErased, read, sole_writer
 from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.forget import PAUSE, Pending
 from expunge.workspace.status import status
@@ -61,7 +62,8 @@ def _at_work(folder: Folder, progress: Progress) -> tuple[str, ...]:
         try:
             with folder.leased() as lease:
                 folder.finish(lease)
-                _renew(folder, lease, progress)
+                with suppress(NotErased):  # `finish` says what is left
+                    _renew(folder, lease, progress)
                 left = folder.finish(lease)
                 LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
                 return left
