@@ -199,3 +199,20 @@ def test_numbers_come_from_public_rows_too(tmp_path):
     outside = load(tmp_path / "model", on_disk=True)
     X, _ = labelled(60)
     np.testing.assert_array_equal(outside.predict_proba(X), clf.predict_proba(X))
+
+
+def test_no_records_join_rows_that_stay_on_disk(tmp_path):
+    saved(tmp_path / "model")
+    outside = load(tmp_path / "model", on_disk=True)
+    X, y = labelled(61)
+    with pytest.raises(NoCertificate, match="load the model with on_disk=False"):
+        outside.add(X[60:], y[60:], ids=["new"])
+    inside = load(tmp_path / "model")
+    inside.add(X[60:], y[60:], ids=["new"])
+    inside.forget(["r3", "new"])
+    inside.save(tmp_path / "model")
+    again = load(tmp_path / "model", on_disk=True)
+    assert again.fitted_.job.roster.sizes == inside.fitted_.job.roster.sizes
+    assert torch.equal(again.fitted_.job.roster.keys, inside.fitted_.job.roster.keys)
+    assert all(torch.equal(*pair) for pair in zip(rows_of(again), rows_of(inside), strict=True))
+    assert differences(again.forget("r4")) == []
