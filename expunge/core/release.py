@@ -19,7 +19,7 @@ import numpy as np
 
 from expunge.core.checks import count, not_negative, open_share, positive
 
-__all__ = ["check_sampler", "draw", "grid_for", "rounding_of", "sampler_delta"]
+__all__ = ["check_reach", "check_sampler", "draw", "grid_for", "rounding_of", "sampler_delta"]
 
 FINE_BITS = 50  # log2 of the discrete Gaussian's integer std
 GRID_SHARE = 2.0**-8  # of mu std that rounding to the grid may cost
@@ -54,6 +54,22 @@ def grid_for(*, std: float, mu: float, dimension: int) -> float:
     positive("mu", mu)
     count(1)("dimension", dimension)
     return 2.0 ** math.floor(math.log2(GRID_SHARE * mu * std / math.sqrt(dimension)))
+
+
+def check_reach(reach: float, *, std: float, grid: float) -> None:
+    """Check that every center of norm at most `reach` is exact on this grid, with its noise.
+
+    By public constants, before any center is there: `draw` refuses a center that is too large, and
+    that would tell something of the records.
+
+    Raises:
+        ValueError: some would not be.
+    """
+    if not reach <= EXACT / 2 * grid:
+        raise ValueError(
+            f"sigma: noise of {std:.3g} is too small to be exact beside values of up to "
+            f"{reach:.3g}; take more noise or fewer unlearning steps"
+        )
 
 
 def rounding_of(grid: float, dimension: int) -> float:
