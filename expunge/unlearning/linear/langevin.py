@@ -298,15 +298,17 @@ class _Run:
         target = self.job.target
         release.check_sampler(self.job.dimension, target.level, target.delta)
         outcome = self.outcome(theta, phases)
-        if self.meets(phases):
+        epsilon = self._epsilon(phases)
+        if epsilon <= target.level:
             return outcome
-        missed = f"epsilon {self._epsilon(phases):.4g} is above the target {target.level:g}"
+        missed = f"epsilon {epsilon:.4g} is above the target {target.level:g}"
         if strict:
             raise NoCertificate(
                 f"{missed}: more was forgotten than this model has noise for; retrain, or fit with "
                 "a larger capacity"
             )
-        return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit",))
+        words = release.sampler_words(self.job.dimension, epsilon, target.delta)
+        return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit", *words))
 
     def fewest_steps(self, sigma: float, most: int) -> int:
         """The fewest unlearning steps that meet the target.
