@@ -69,7 +69,7 @@ def rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str,
     Raises:
         BadData: another first line, a row of another width, or half a file.
     """
-    csv.field_size_limit(LONGEST)
+    usual = csv.field_size_limit(LONGEST)  # of the whole process: put back at the end
     try:
         with _opened(path) as file:
             lines = csv.reader(file)
@@ -90,6 +90,8 @@ def rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str,
         raise BadData(f"{path}: not a whole compressed file; fetch it again") from error
     except UnicodeDecodeError as error:
         raise BadData(f"{path}: not UTF-8 text") from error
+    finally:
+        csv.field_size_limit(usual)
 
 
 def arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:

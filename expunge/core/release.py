@@ -19,7 +19,15 @@ import numpy as np
 
 from expunge.core.checks import count, not_negative, open_share, positive
 
-__all__ = ["check_sampler", "draw", "grid_for", "rounding_of", "sampler_delta"]
+__all__ = [
+    "check_reach",
+    "check_sampler",
+    "draw",
+    "grid_for",
+    "rounding_of",
+    "sampler_delta",
+    "sampler_words",
+]
 
 FINE_BITS = 50  # log2 of the discrete Gaussian's integer std
 GRID_SHARE = 2.0**-8  # of mu std that rounding to the grid may cost
@@ -56,6 +64,22 @@ def grid_for(*, std: float, mu: float, dimension: int) -> float:
     return 2.0 ** math.floor(math.log2(GRID_SHARE * mu * std / math.sqrt(dimension)))
 
 
+def check_reach(reach: float, *, std: float, grid: float) -> None:
+    """Check that every center of norm at most `reach` is exact on this grid, with its noise.
+
+    By public constants, before any center is there: `draw` refuses a center that is too large, and
+    that would tell something of the records.
+
+    Raises:
+        ValueError: some would not be.
+    """
+    if not reach <= EXACT / 2 * grid:
+        raise ValueError(
+            f"sigma: noise of {std:.3g} is too small to be exact beside values of up to "
+            f"{reach:.3g}; take more noise or fewer unlearning steps"
+        )
+
+
 def rounding_of(grid: float, dimension: int) -> float:
     """How far rounding to the grid can move the center: grid sqrt(d)/2 (THEORY 2.8)."""
     positive("grid", grid)
@@ -67,7 +91,7 @@ def sampler_delta(dimension: int, epsilon: float) -> float:
     """What the sampler adds to delta: (1 + e^eps) d/(4 s^2), s >= 2^(bits-1)."""
     count(1)("dimension", dimension)
     not_negative("epsilon", epsilon)
-    return (1 + math.exp(min(epsilon, 60.0))) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
+    return (1 + math.exp(min(epsilon, 500.0))) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
 
 
 def check_sampler(dimension: int, epsilon: float, delta: float) -> None:
@@ -78,6 +102,17 @@ def check_sampler(dimension: int, epsilon: float, delta: float) -> None:
     """
     if sampler_delta(dimension, epsilon) > 1e-13 * open_share("delta", delta):
         raise ValueError(f"delta: {delta:g} is too small for {dimension} released coordinates")
+
+
+def sampler_words(dimension: int, epsilon: float, delta: float) -> tuple[str, ...]:
+    """What a claim says that is larger than the one `check_sampler` was asked about.
+
+    Nothing where the rounding of its epsilon covers the sampler too.
+    """
+    more = sampler_delta(dimension, epsilon)
+    if more <= 1e-13 * open_share("delta", delta):
+        return ()
+    return (f"beside delta, the noise's sampler may add up to {min(1.0, more):.2g} to it",)
 
 
 def _rounded_gaussian(count: int, std: float) -> np.ndarray:

@@ -129,10 +129,20 @@ class Course:
 def _since_deleted(
     roster: Roster, scheme: Scheme, phases: Sequence[Phase], rounds: Sequence[int]
 ) -> tuple[Phase, ...]:
-    """The phases so far, each with what has been deleted from it by now."""
+    """The phases so far, each with what has been deleted from it by now.
+
+    Raises:
+        NoCertificate: all records of one have left, and only such as joined later are there.
+    """
     counted, first_step = [], 0
     for phase, request in zip(phases, rounds, strict=True):
-        counted.append(scheme.record(phase, roster, roster.present_after(request), first_step))
+        there = roster.present_after(request)
+        if not bool((there & roster.present).any()):
+            raise NoCertificate(
+                "all records that this model was first made from would be gone, which leaves no "
+                "comparator; retrain, or fit again with those that joined since"
+            )
+        counted.append(scheme.record(phase, roster, there, first_step))
         first_step += phase.steps
     return tuple(counted)
 

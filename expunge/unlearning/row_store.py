@@ -78,8 +78,8 @@ class RowStore(Secret):
         """
         shorter, erasures = self.columns, self.erasures
         memory = [column.detach() for column in shorter]
-        self.columns, self.erasures = longer, erasures + 1
         try:
+            self.columns, self.erasures = longer, erasures + 1
             yield
             self._move(shorter, longer)
             for before in memory:

@@ -288,3 +288,25 @@ def test_a_center_too_large_for_exact_sums_is_refused(value):
 def test_noise_too_large_for_exact_sums_is_refused():
     with pytest.raises(ValueError, match="too large"):
         release.draw(np.zeros(100), 2.0**53, 1.0)
+
+
+@pytest.mark.parametrize("reach", [2.0**51 * 0.25, 1.0])
+def test_a_center_within_a_checked_reach_is_drawn(reach):
+    release.check_reach(reach, std=1.0, grid=0.25)
+    assert np.isfinite(release.draw(np.array([reach, -reach]), 1.0, 0.25)).all()
+
+
+@pytest.mark.parametrize("reach", [2.0**53, math.inf, math.nan])
+def test_a_reach_beyond_exact_sums_is_refused_before_any_center_is_there(reach):
+    with pytest.raises(ValueError, match="sigma: noise of 1 is too small"):
+        release.check_reach(reach, std=1.0, grid=0.25)
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(1.0, False), (11.0, False), (12.0, True)])
+def test_a_claim_says_what_the_sampler_adds_where_its_rounding_does_not_cover_it(epsilon, told):
+    words = release.sampler_words(1000, epsilon, 1e-9)
+    assert bool(words) is told
+    if told:
+        with pytest.raises(ValueError, match="too small"):
+            release.check_sampler(1000, epsilon, 1e-9)
+        assert f"{release.sampler_delta(1000, epsilon):.2g}" in words[0]

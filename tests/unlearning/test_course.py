@@ -171,3 +171,16 @@ def test_sigma_leaves_room_for_rounding_and_counts_requests_that_may_look():
     several = least_sigma(adaptive, setting, unlearn_steps=0, requests=20)
     more = least_sigma(adaptive, setting, unlearn_steps=0, requests=80)
     assert one < several < more
+
+
+def test_a_request_that_leaves_only_records_that_joined_has_no_comparator():
+    job, first = job_of(public=0, private=3), range(3)
+    grown = job.roster.with_more(None, 2)
+    learned = outcome(Phase(5, 0.1, 1.0, 3), Phase(2, 0.1, 1.0, 5), rounds=(0, 1))
+
+    def past(gone):
+        return Course.of(replace(job, roster=grown.without(gone)), FullBatch(), learned).past
+
+    assert [(phase.samples, phase.forgotten) for phase in past(first[:2])] == [(3, 2), (5, 2)]
+    with pytest.raises(NoCertificate, match="which leaves no comparator; retrain"):
+        past(first)

@@ -1,7 +1,9 @@
 """Values lie in one place, and what is erased there is gone for every state."""
 
 import copy
+import itertools
 import pickle
+import sys
 
 import pytest
 import torch
@@ -126,3 +128,30 @@ def test_an_interrupt_while_the_old_memory_is_overwritten_leaves_all_as_it_was(m
         pass
     assert [column.tolist() for column in first] == [[0, 1, 1], [0, 2, 2]]
     assert store.erasures == 2
+
+
+def test_an_interrupt_at_any_line_before_values_are_added_changes_nothing():
+    def interrupted_at(line):
+        """The store after an interrupt at this line of `adding`; None if it ends before."""
+        store, lines = RowStore((torch.ones(3),)), iter(range(99))
+
+        def trace(frame, event, _):
+            if frame.f_code.co_name != "adding":
+                return None
+            if event == "line" and next(lines) == line:
+                raise KeyboardInterrupt
+            return trace
+
+        adding, before = store.adding(store.longer([torch.ones(1)])), sys.gettrace()
+        sys.settrace(trace)
+        try:
+            adding.__enter__()
+        except KeyboardInterrupt:
+            return store
+        finally:
+            sys.settrace(before)
+        return None
+
+    stores = list(itertools.takewhile(bool, map(interrupted_at, itertools.count())))
+    assert len(stores) > 3
+    assert all(store.erasures == 0 and len(store.columns[0]) == 3 for store in stores)

@@ -35,6 +35,7 @@ from expunge.unlearning.course import (
     Course,
     check_finite,
     fewest_steps,
+    grid_of,
     least_sigma,
     records_of_capacity,
     setting_for,
@@ -297,15 +298,17 @@ class _Run:
         target = self.job.target
         release.check_sampler(self.job.dimension, target.level, target.delta)
         outcome = self.outcome(theta, phases)
-        if self.meets(phases):
+        epsilon = self._epsilon(phases)
+        if epsilon <= target.level:
             return outcome
-        missed = f"epsilon {self._epsilon(phases):.4g} is above the target {target.level:g}"
+        missed = f"epsilon {epsilon:.4g} is above the target {target.level:g}"
         if strict:
             raise NoCertificate(
                 f"{missed}: more was forgotten than this model has noise for; retrain, or fit with "
                 "a larger capacity"
             )
-        return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit",))
+        words = release.sampler_words(self.job.dimension, epsilon, target.delta)
+        return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit", *words))
 
     def fewest_steps(self, sigma: float, most: int) -> int:
         """The fewest unlearning steps that meet the target.
@@ -316,8 +319,15 @@ class _Run:
         return fewest_steps(lambda steps: self.meets(self.phases(steps, sigma)), most)
 
     def noisy(self, theta: Tensor, steps: int, sigma: float) -> tuple[Tensor, list[Phase]]:
-        """Noisy steps, the last of them, a phase of its own, with exact noise."""
-        job = self.job
+        """Noisy steps, the last of them, a phase of its own, with exact noise.
+
+        Raises:
+            ValueError: noise too small to be exact, by public constants.
+        """
+        job, noise_std = self.job, math.sqrt(2 * self.step_size) * sigma
+        if job.seed is None:
+            grid = grid_of(job, noise_std, job.dimension)
+            release.check_reach(self._reach(noise_std), std=noise_std, grid=grid)
 
         def gradient(stacked: Tensor, index: int) -> Tensor:
             in_phase = 0 if index == steps - 1 else index
@@ -328,7 +338,7 @@ class _Run:
             self._kernel(gradient, sigma),
             theta - job.origin,  # seen from the ridge's center
             steps=steps,
-            noise_std=math.sqrt(2 * self.step_size) * sigma,
+            noise_std=noise_std,
             project=l2_ball(self.radius),
             stream=f"request {job.roster.request}",
         )
@@ -373,22 +383,27 @@ class _Run:
     def _bare(self, steps: int, sigma: float) -> Phase:
         """So many steps before anything is counted."""
         job, load = self.job, self.course.scheme.load
-        farthest = self.radius + float(job.origin.norm())
-        noise_std = math.sqrt(2 * self.step_size) * sigma
-        reach = (
-            farthest
-            + self.step_size * (self.assumptions.lipschitz or 0.0) * load
-            + LARGEST_NORMAL * noise_std * math.sqrt(job.dimension)
-        )
+        farthest, noise_std = self._farthest, math.sqrt(2 * self.step_size) * sigma
         rounding = step_rounding(
             step_size=self.step_size,
             gradient=job.resolution.gradient_rounding(farthest, load),
             noise_std=noise_std,
             dimension=job.dimension,
             operations=2 * (job.dimension + 16),
-            farthest=reach,
+            farthest=self._reach(noise_std),
         )
         return Phase(steps, self.step_size, sigma, job.roster.retained, rounding=rounding)
+
+    @property
+    def _farthest(self) -> float:
+        """The ball's farthest point from zero."""
+        return self.radius + float(self.job.origin.norm())
+
+    def _reach(self, noise_std: float) -> float:
+        """A bound on the norm that a step can reach before its projection."""
+        steepest = (self.assumptions.lipschitz or 0.0) * self.course.scheme.load
+        noise = LARGEST_NORMAL * noise_std * math.sqrt(self.job.dimension)
+        return self._farthest + self.step_size * steepest + noise
 
     def _gradient(self, stacked: Tensor, step: int, index: int) -> Tensor:
         batch = self.course.scheme.batch(self.job.roster, step, index)

@@ -106,13 +106,8 @@ class CertifiedPipeline(NamedSteps):
 
         Args:
             named: What else the estimator's `add` takes.
-
-        Raises:
-            InvalidInput: the estimator takes no new records.
         """
         model = self._fitted_model()
-        if not hasattr(model, "add"):
-            raise InvalidInput("add", f"{type(model).__name__} takes no new records; fit again")
         ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
         self._check_columns(X)
         return model.add(self._steps().transform_apart(X), y, ids=ids, **named)

@@ -10,6 +10,7 @@ nonconvex line, c = |1 - eta lam| + eta Lg and s = 2 eta C n_f/n, in any step (T
 are seldom certified by either; the certificate says "vacuous" where they are not.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
@@ -313,6 +314,9 @@ class _Run:
         words = foreseen_words(judged, target.level)
         if words and strict:
             raise NoCertificate(f"{words[0]}; retrain, or fit with more sigma or capacity")
+        if words:
+            reached = math.inf if judged.epsilon is None else judged.epsilon
+            words += release.sampler_words(self.place.dimension, reached, target.delta)
         return replace(outcome, declared=(*outcome.declared, *words))
 
     def meets(self, steps: int) -> bool:

@@ -1,5 +1,6 @@
 """Where files are looked for, and what is said when they are absent or broken."""
 
+import csv
 import gzip
 import lzma
 
@@ -67,3 +68,11 @@ def test_arrays_are_read_by_name_and_never_unpickled(tmp_path):
     np.savez(tmp_path / "objects.npz", x=np.array([{}], dtype=object))
     with pytest.raises(BadData, match="plain arrays"):
         arrays(tmp_path / "objects.npz", ["x"])
+
+
+def test_reading_leaves_the_limit_of_cells_of_the_whole_process_as_it_was(tmp_path):
+    (tmp_path / "texts.csv").write_text("id,text\n1," + "x" * 200_000 + "\n")
+    before = csv.field_size_limit()
+    (row,) = rows(tmp_path / "texts.csv", ["id", "text"])
+    assert (row["id"], len(row["text"])) == ("1", 200_000)
+    assert csv.field_size_limit() == before

@@ -600,3 +600,32 @@ def test_the_steps_that_are_given_are_those_that_are_priced():
     assert Langevin(100, unlearn_steps=7).price(job, 3).steps == 7
     few, many = (Langevin(100, unlearn_steps=k).price(job, 3).sigma for k in (2, 40))
     assert few > many
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0])
+def test_noise_too_small_to_be_exact_is_refused_at_fit_whatever_the_records_are(size):
+    rows, labels = labelled(40)
+    strategy = Langevin(learn_steps=30, step_size=1.0, sigma=1e-14, unlearn_steps=2)
+    clf = CertifiedClassifier(strategy=strategy, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"noise of 1\.41e-14 is too small"):
+        clf.fit(size * rows, labels)
+
+
+def test_that_refusal_comes_before_any_record_is_looked_at():
+    job = job_of(public=0)
+    blank = replace(job, features=job.features * math.nan)
+    with pytest.raises(ValueError, match="too small to be exact"):
+        Langevin(learn_steps=30, sigma=1e-14).fit(blank)
+
+
+def test_a_certificate_far_beyond_its_target_says_what_the_sampler_adds_to_delta():
+    rows, labels = labelled(40)
+
+    def declared(sigma):
+        strategy = Langevin(learn_steps=30, sigma=sigma, unlearn_steps=1)
+        clf = CertifiedClassifier(strategy=strategy, classes=[0, 1], epsilon=0.01)
+        return " ".join(clf.fit(rows, labels).forget([3]).scope)
+
+    assert "THE TARGET IS MISSED" in declared(0.1)
+    assert "sampler may add" not in declared(0.1)
+    assert "sampler may add up to 1 to it" in declared(1e-3)

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from expunge import CertifiedClassifier, CertifiedPipeline, CertifiedRegressor
 from expunge.accounting.verification import differences
+from expunge.core.rows import bounded_rows
 from expunge.errors import Altered, NoCertificate
 from expunge.features import DeclaredColumns, TreeLeaves
 from expunge.store import read
@@ -251,26 +252,16 @@ def test_the_placebo_takes_rows_as_fit_does():
     assert pipe.certificate_ is None
 
 
-def test_new_records_go_through_the_same_steps_where_the_estimator_takes_any(monkeypatch):
+def test_new_records_go_through_the_same_steps_and_can_be_forgotten():
     pipe = fitted()
-    monkeypatch.delattr(CertifiedClassifier, "add", raising=False)
-    for base in CertifiedClassifier.__mro__:
-        if "add" in vars(base):
-            monkeypatch.delattr(base, "add")
-    with pytest.raises(ValueError, match="add: CertifiedClassifier takes no new records"):
-        pipe.add(X[:3], Y[:3])
-    given = []
-    monkeypatch.setattr(
-        CertifiedClassifier,
-        "add",
-        lambda _, *rows, **named: given.append((rows, named)),
-        raising=False,
-    )
-    pipe.add(X[:3], Y[:3], ids=["n1", "n2", "n3"], again=True)
-    (((rows, labels), named),) = given
-    np.testing.assert_array_equal(rows, pipe.fitted_.preprocessing.transform(X[:3]))
-    np.testing.assert_array_equal(labels, Y[:3])
-    assert named == {"ids": ["n1", "n2", "n3"], "again": True}
+    before = len(pipe.fitted_.job.features)
+    assert pipe.add(X[:3], Y[:3], ids=["n1", "n2", "n3"]) is None
+    joined = pipe.fitted_.job.features[before:]
+    prepared = pipe.fitted_.preprocessing.transform(X[:3])
+    expected = bounded_rows(prepared, pipe.fitted_.job.loss.row_norm)
+    np.testing.assert_array_equal(joined.numpy(), expected)
+    assert pipe.forget(["n2"]).forgotten == 1
+    assert pipe.add(X[:1], Y[:1], ids=["n2"], again=True).records == before + 4
 
 
 def test_parameters_are_nested_and_a_clone_keeps_them_alone():
