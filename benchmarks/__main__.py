@@ -3,9 +3,9 @@
 python -m benchmarks [SUITE ...] [--json]
 python -m benchmarks forget --sizes 1e7x64,1e6x384 [--merge] [--json]
 
-The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release; large needs time
-and memory. `--sizes` measures requests without a pass at these sizes alone; `--merge` keeps them in
-benchmarks/pass_free.json and in the pages that show it.
+The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release, workspace; large
+and workspace_large need time and memory. `--sizes` measures requests without a pass at these sizes
+alone; `--merge` keeps them in benchmarks/pass_free.json and in the pages that show it.
 """
 
 import importlib
@@ -23,6 +23,12 @@ def large() -> list[dict[str, Any]]:
     """Measure the peak memory of fit and forget on a million rows."""
     gib = importlib.import_module("benchmarks.forget").large()
     return [{"name": "GiB at the peak, 1,000,000 x 384", "ratio": gib, "limit": 8.0}]
+
+
+def workspace_large() -> list[dict[str, Any]]:
+    """Measure a workspace's commands up to ten million records; needs 10 GB of disk."""
+    module = importlib.import_module("benchmarks.workspace")
+    return module.measure(module.LARGE)
 
 
 def of_sizes(sizes: str, *, merge: bool) -> list[dict[str, Any]]:
@@ -47,6 +53,8 @@ SUITES = {
     "proofs": lambda: measure_suite("proofs"),
     "recurrent": lambda: measure_suite("recurrent"),
     "large": large,
+    "workspace": lambda: measure_suite("workspace"),
+    "workspace_large": workspace_large,
 }
 
 

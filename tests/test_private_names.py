@@ -53,7 +53,7 @@ STILL_READ_BY_TESTS = {
     "unlearning/networks/test_finetune.py": ["_finetuned"],
     "unlearning/networks/test_head.py": ["_convex", "_unfilled"],
     "unlearning/test_strategy.py": ["_foreign"],
-    "workspace/test_fit.py": ["_encoding", "_label_set", "_row_norm"],
+    "workspace/test_fit.py": ["_encoding"],
     "workspace/test_verify.py": ["_file_difference"],
 }
 

@@ -25,7 +25,9 @@ __all__ = ["fit"]
 
 def fit(
     workspace: Annotated[Path, typer.Argument(help="Folder to make.")],
-    private: Annotated[Path, typer.Option(help="Records that may be deleted: CSV or Parquet.")],
+    private: Annotated[
+        Path, typer.Option(help="Records that may be deleted: CSV or Parquet, or a folder of them.")
+    ],
     id: Annotated[str, typer.Option(help="Column of record ids.")],  # noqa: A002
     label: Annotated[str, typer.Option(help="Column to predict.")],
     public: Annotated[
@@ -85,6 +87,9 @@ def fit(
     separator: Separator = ",",
     decimal: Decimal = ".",
     text_encoding: TextEncoding = "utf-8",
+    memory: Annotated[
+        float, typer.Option(help="GiB of encoded rows to keep in memory; others stay on disk.")
+    ] = 0.5,
     publish_names: Annotated[
         bool,
         typer.Option(
@@ -125,6 +130,7 @@ def fit(
             encoding=encoding,
             limits=table_limits(max_width, max_inflated),
             form=csv_form(separator, decimal, text_encoding),
+            memory=memory,
             progress=progress,
             notice=notices.append,
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,29 @@ from expunge.ledger.schema import (
     requests,
     settings,
 )
-from expunge.ledger.sealing import add_to_seal, check_everything, check_seal, renew_seal
-from expunge.ledger.sqlite_file import empty_log, file_of, reading_connection, writing_engine
+from expunge.ledger.sealed_records import (
+    RecordCount,
+    check_records,
+    check_rows,
+    has_count,
+    no_longer_pending,
+    record_row,
+    seal_records,
+    sealed_records,
+)
+from expunge.ledger.sealing import check_everything, check_seal, renew_seal
+from expunge.ledger.sqlite_file import (
+    check_structure,
+    empty_log,
+    file_of,
+    reading_connection,
+    writing_engine,
+)
 
 __all__ = ["Entries", "Ledger"]
 
 CHUNK = 500  # ids in one query
+BLOCK = 50_000  # records that are added at a time
 WORK = "work"  # the name of the one lease
 
 
@@ -64,6 +82,8 @@ class Ledger:
         """Make the tables, and seal them."""
         with self._errors(), self._engine.begin() as connection:
             metadata.create_all(connection)
+            if not has_count(connection):
+                seal_records(connection, RecordCount())
             renew_seal(connection)
 
     def close(self) -> None:
@@ -80,7 +100,7 @@ class Ledger:
         """
         with self._errors(), self._reader() as connection:
             check_seal(connection, str(self.where))
-            yield Entries(connection)
+            yield Entries(connection, str(self.where))
 
     @contextmanager
     def writing(self) -> Iterator["Entries"]:
@@ -93,7 +113,7 @@ class Ledger:
         """
         with self._errors(), self._engine.begin() as connection:
             check_seal(connection, str(self.where))
-            yield Entries(connection)
+            yield Entries(connection, str(self.where))
             renew_seal(connection)
 
     def check(self) -> int:
@@ -135,8 +155,8 @@ class Ledger:
 class Entries:
     """What a connection to the ledger sees; only those of `Ledger.writing` may write."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, where: str) -> None:
+        self._connection, self._where = connection, where
 
     # ---- settings ---------------------------------------------------------------------------
 
@@ -161,21 +181,46 @@ class Entries:
     # ---- records ----------------------------------------------------------------------------
 
     def add_records(self, ids: Iterable[str], role: Role) -> None:
-        rows = [{"id": record, "role": role} for record in ids]
-        if rows:
-            self._connection.execute(insert(records), rows)
-            add_to_seal(self._connection, [(row["id"], row["role"]) for row in rows])
+        """Add records, whose rows follow those that are there, in this order.
+
+        Raises:
+            InvalidInput: an id is there already; it is named.
+        """
+        count = sealed_records(self._connection, self._where)
+        ids = iter(ids)
+        while some := list(islice(ids, BLOCK)):
+            rows = [record_row(id_, role, count.records + at) for at, id_ in enumerate(some)]
+            try:
+                with self._connection.begin_nested():
+                    self._connection.execute(insert(records), rows)
+            except IntegrityError as error:
+                raise InvalidInput("ids", self._repeated(some)) from error
+            count = count.with_rows(rows)
+        seal_records(self._connection, count)
+
+    def _repeated(self, ids: Sequence[str]) -> str:
+        """Which of these ids is there already, or twice among them."""
+        known = self._records(ids)
+        twice = [record for record, n in Counter(ids).items() if n > 1 or record in known]
+        return f"{twice[0]!r} is there twice"
+
+    def places(self, ids: Sequence[str]) -> list[int]:
+        """The rows of these records in the model's tables, public ones first.
+
+        Raises:
+            InvalidInput: an id is not known; it is named.
+        """
+        known = self._records(ids)
+        for id_ in ids:
+            if id_ not in known:
+                raise InvalidInput("ids", f"{id_!r} is unknown")
+        return [known[id_].place for id_ in ids]
 
     def counts(self) -> dict[str, int]:
         """How many records are public, private and still present, and forgotten."""
-        gone = records.c.forgotten_by.is_not(None)
-        query = select(records.c.role, gone, func.count()).group_by(records.c.role, gone)
-        tally = {(role, bool(out)): n for role, out, n in self._connection.execute(query)}
-        return {
-            "public": tally.get(("public", False), 0),
-            "private": tally.get(("private", False), 0),
-            "forgotten": tally.get(("private", True), 0),
-        }
+        count = sealed_records(self._connection, self._where)
+        gone = self._scalar(select(func.count()).select_from(no_longer_pending().subquery()))
+        return {"public": count.public, "private": count.private - gone, "forgotten": gone}
 
     # ---- requests ---------------------------------------------------------------------------
 
@@ -232,8 +277,13 @@ class Entries:
 
     def outcomes(self, ids: Sequence[str]) -> dict[str, IdOutcome]:
         """What a request would make of each of these ids, as the records stand now."""
-        known = self._records(ids)
-        return {record: _outcome(known.get(record)) for record in ids}
+        known, asked = self._records(ids), self._asked(ids)
+        if len(known) < len(set(ids)):  # damage might pass for an unknown id
+            check_structure(self._connection, self._where, records.name)
+            check_records(self._connection, self._where)
+        pending = set(self._scalars(_PENDING))
+        gone = {record for record, number in asked.items() if number not in pending}
+        return {record: _outcome(known.get(record), record in gone) for record in ids}
 
     def request(self, number: int) -> Request:
         """The request of this number."""
@@ -283,6 +333,7 @@ class Entries:
         for some in _in_chunks(ids):
             query = select(records).where(records.c.id.in_(some))
             known |= {row.id: row for row in self._connection.execute(query)}
+        check_rows(self._where, known.values())
         return known
 
     def _asked(self, ids: Sequence[str]) -> dict[str, int]:
@@ -306,10 +357,8 @@ class Entries:
         self,
         *,
         sha256: str,
-        secret: str,
-        records_file: str,
+        seal: str,
         evaluation: str | None = None,
-        files: str = "{}",
         honours: Request | None = None,
         certificate: str | None = None,
     ) -> Model:
@@ -326,13 +375,11 @@ class Entries:
             sha256,
             _now(),
             None if honours is None else honours.number,
-            secret,
-            records_file,
-            files,
+            seal,
             evaluation,
         )
         # Digests of files with records that are gone would let somebody try what was in them.
-        self._connection.execute(update(models).values(files="{}"))
+        self._connection.execute(update(models).values(seal=""))
         self._connection.execute(insert(models), vars(model))
         if honours is not None:
             self._commit(honours)
@@ -346,10 +393,6 @@ class Entries:
         moved = self._connection.execute(update(requests).where(*waiting).values(state="committed"))
         if moved.rowcount != 1:
             raise Overtaken(f"request {request.number} is no longer pending")
-        named = select(requested.c.record).where(requested.c.request == request.number)
-        self._connection.execute(
-            update(records).where(records.c.id.in_(named)).values(forgotten_by=request.number)
-        )
 
     def close_committed(self) -> None:
         """Call honoured what is committed: the files that were to be erased for it are."""
@@ -362,15 +405,15 @@ class Entries:
         done = any(entry.state == "committed" for entry in self.journal())
         return done or bool(self.requests("committed"))
 
-    def refresh_model(self, model: Model, *, secret: str, files: str) -> Model:
+    def refresh_model(self, model: Model, *, seal: str) -> Model:
         """Record that a model has new secret state; it and its certificate stay as they are."""
         if not self._has(journal):
             journal.create(self._connection)  # a ledger of an earlier version
         this = models.c.number == model.number
-        self._connection.execute(update(models).where(this).values(secret=secret, files=files))
+        self._connection.execute(update(models).where(this).values(seal=seal))
         row = {"what": "refresh", "model": model.number, "done": _now(), "state": "committed"}
         self._connection.execute(insert(journal), row)
-        return replace(model, secret=secret, files=files)
+        return replace(model, seal=seal)
 
     def journal(self) -> list[JournalEntry]:
         """What was done without a request, the oldest first."""
@@ -443,6 +486,9 @@ class Entries:
     def _scalar(self, query: Any) -> Any:
         return self._connection.execute(query).scalar()
 
+    def _scalars(self, query: Any) -> Any:
+        return self._connection.execute(query).scalars()
+
 
 def _check_printable(ids: Sequence[str], name: str | None) -> None:
     for field, value in (*(("ids", record) for record in ids), ("request", name or "")):
@@ -451,19 +497,20 @@ def _check_printable(ids: Sequence[str], name: str | None) -> None:
 
 
 _THE_LEASE = select(lease).where(lease.c.name == WORK)
+_PENDING = select(requests.c.number).where(requests.c.state == "pending")
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _outcome(record: Any) -> IdOutcome:
-    """What a request makes of a record; None stands for one that is not there."""
+def _outcome(record: Any, gone: bool) -> IdOutcome:
+    """What a request makes of a record, None where it is not there; gone by an earlier request."""
     if record is None:
         return "unknown"
     if record.role == "public":
         return "public"
-    return "forgotten" if record.forgotten_by is None else "already forgotten"
+    return "already forgotten" if gone else "forgotten"
 
 
 def _in_chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:

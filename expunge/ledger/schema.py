@@ -1,7 +1,7 @@
 """The tables, and the records that are read from them.
 
 settings      how the workspace was made: options, encoding of the columns
-records       every record with its role; the request that forgot it, if any
+records       every record with its role and its row in the model's tables; never changed
 requests      deletion requests: `pending`, then `committed`, then `honoured` (`workspace.forget`)
 requested     which records a request names
 models        every model that was current once; the last one is current now
@@ -15,7 +15,7 @@ seals         a digest of each of these tables (`ledger.sealing`)
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table
 
 from expunge.errors import Refused
 
@@ -58,7 +58,8 @@ records = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("role", String, nullable=False),
-    Column("forgotten_by", ForeignKey("requests.number")),
+    Column("place", BigInteger, nullable=False),
+    Column("seal", BigInteger, nullable=False),
 )
 
 requested = Table(
@@ -76,9 +77,7 @@ models = Table(
     Column("sha256", String, nullable=False),
     Column("created", String, nullable=False),
     Column("request", ForeignKey("requests.number")),
-    Column("secret", String, nullable=False),
-    Column("records", String, nullable=False),
-    Column("files", String, nullable=False),
+    Column("seal", String, nullable=False),
     Column("evaluation", String),
 )
 
@@ -172,9 +171,8 @@ class Model:
     Args:
         sha256: Of its file.
         request: The request that it was made for; None for the fitted one.
-        secret, records: Names of the folder and the file that the next request starts from.
-        files: JSON: the digest of every file that the next request starts from, by its path; none
-            where the model is not current.
+        seal: Of the saved generation that the next request starts from, rows included; none where
+            the model is not current.
         evaluation: JSON, if there is any.
     """
 
@@ -182,7 +180,5 @@ class Model:
     sha256: str
     created: str
     request: int | None
-    secret: str
-    records: str
-    files: str
+    seal: str
     evaluation: str | None

@@ -2,11 +2,11 @@
 
     schema          SHA-256 of the statements that made the tables, and of how text is stored
     any table       SHA-256 of its rows in sorted order
-    records         number of rows, and the sum of SHA-256(id, role) modulo 2^256
+    records         a seal in each row, and their number and sum (`sealed_records`)
 
-Records are many and never change but for the request that forgot them, which the requests say too.
-So their sum grows as they are added, opening counts them, and only `check_everything` reads them
-all. Within SQLite tables and indexes are held against each other: a query may read either.
+Records are many and never change. So opening the ledger does not look at them, a request checks
+those that it names, and only `check_everything` reads them all. Within SQLite the other tables and
+their indexes are held against each other: a query may read either.
 
 This finds accidents and edits. Whoever renews the digests too is found by a certificate that was
 kept elsewhere.
@@ -16,23 +16,23 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, inspect, select
+from sqlalchemy import Connection, Table, delete, insert, inspect, select
 
 from expunge.errors import Altered, InvalidInput
-from expunge.ledger.schema import journal, metadata, records, requested, requests, seals
+from expunge.ledger.schema import journal, metadata, records, seals
+from expunge.ledger.sealed_records import REMEDY, check_records, sealed_records
+from expunge.ledger.sqlite_file import check_structure
 
-__all__ = ["add_to_seal", "check_everything", "check_seal", "renew_seal"]
+__all__ = ["check_everything", "check_seal", "renew_seal"]
 
 SCHEMA = "schema"
+EARLIER = "an earlier version of expunge wrote it; fit again in another folder"
 WHOLE = tuple(table for table in metadata.sorted_tables if table not in (records, seals))
-MODULUS = 2**256
-EMPTY = "0 rows 0"
-REMEDY = "restore it from a backup"
 MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 
 def check_seal(connection: Connection, where: str) -> None:
-    """Check the seal of every table, and that records are as many as there were.
+    """Check the seal of every table but the records, of which only the sum is checked.
 
     Raises:
         Altered: a table is not what was written; it is named.
@@ -40,14 +40,14 @@ def check_seal(connection: Connection, where: str) -> None:
     """
     sealed = _stored(connection, where)
     for table in (*_there(connection), seals):
-        _check_structure(connection, where, table.name)
+        check_structure(connection, where, table.name)
     digests = _digests(connection)
     for name in sorted(sealed.keys() - digests.keys() - {records.name}):
         raise Altered(where, f"{name} is missing; {REMEDY}")
     for name, digest in digests.items():
         if sealed.get(name) != digest:
             raise Altered(where, f"{name} was changed since it was written; {REMEDY}")
-    _check_counts(connection, where, sealed.get(records.name, EMPTY))
+    sealed_records(connection, where)
 
 
 def check_everything(connection: Connection, where: str) -> int:
@@ -57,15 +57,9 @@ def check_everything(connection: Connection, where: str) -> int:
         Altered: something is not what was written; it is named.
     """
     check_seal(connection, where)
-    _check_structure(connection, where, None)
-    rows = [(row.id, row.role) for row in connection.execute(select(records))]
-    if _stored(connection, where).get(records.name, EMPTY) != _add(EMPTY, rows):
-        raise Altered(where, f"records was changed since it was written; {REMEDY}")
-    query = select(records.c.id, records.c.forgotten_by).where(records.c.forgotten_by.is_not(None))
-    gone = {(row.forgotten_by, row.id) for row in connection.execute(query)}
-    if gone != {tuple(row) for row in connection.execute(_no_longer_pending())}:
-        raise Altered(where, f"records that are forgotten are not those requested; {REMEDY}")
-    return len(rows) + sum(len(_rows(connection, table)) for table in _there(connection))
+    check_structure(connection, where, None)
+    count = check_records(connection, where)
+    return count + sum(len(_rows(connection, table)) for table in _there(connection))
 
 
 def renew_seal(connection: Connection) -> None:
@@ -76,18 +70,12 @@ def renew_seal(connection: Connection) -> None:
             _store(connection, name, digest)
 
 
-def add_to_seal(connection: Connection, rows: Iterable[tuple[str, str]]) -> None:
-    """Add new records to the seal: pairs of id and role."""
-    query = select(seals.c.value).where(seals.c.name == records.name)
-    before = connection.execute(query).scalar()
-    _store(connection, records.name, _add(before or EMPTY, rows))
-
-
 def _stored(connection: Connection, where: str) -> dict[str, str]:
     if not inspect(connection).has_table(seals.name):
         known = inspect(connection).has_table(records.name)
-        earlier = "holds no seals: an earlier version of expunge wrote it; fit in another folder"
-        raise InvalidInput(where, earlier if known else "not a ledger (no such table: seals)")
+        raise InvalidInput(where, EARLIER if known else "not a ledger (no such table: seals)")
+    if "place" not in {column["name"] for column in inspect(connection).get_columns(records.name)}:
+        raise InvalidInput(where, EARLIER)
     return dict(_rows(connection, seals))
 
 
@@ -120,50 +108,3 @@ def _digests(connection: Connection) -> dict[str, str]:
 def _digest(rows: Iterable[Any]) -> str:
     written = sorted(repr(tuple(row)) for row in rows)
     return hashlib.sha256("\n".join(written).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _add(sealed: str, rows: Iterable[tuple[str, str]]) -> str:
-    """The seal of records once these are among them."""
-    count, _, total = sealed.split(" ")
-    number, value = int(count), int(total, 16)
-    for row in rows:
-        number += 1
-        digest = hashlib.sha256(repr(tuple(row)).encode("utf-8", "surrogatepass")).digest()
-        value = (value + int.from_bytes(digest)) % MODULUS
-    return f"{number} rows {value:x}"
-
-
-def _check_counts(connection: Connection, where: str, sealed: str) -> None:
-    gone = records.c.forgotten_by.is_not(None)
-    query = select(records.c.role, gone, func.count()).group_by(records.c.role, gone)
-    tally = {(role, bool(out)): count for role, out, count in connection.execute(query)}
-    known = {("private", False), ("private", True), ("public", False)}
-    asked = select(func.count()).select_from(_no_longer_pending().subquery())
-    if (
-        not tally.keys() <= known
-        or str(sum(tally.values())) != sealed.split(" ")[0]
-        or tally.get(("private", True), 0) != connection.execute(asked).scalar()
-    ):
-        raise Altered(where, f"records are not as many as there were; {REMEDY}")
-
-
-def _no_longer_pending() -> Any:
-    """Which request forgot which record."""
-    honoured = requests.c.number == requested.c.request
-    query = select(requested.c.request, requested.c.record).join(requests, honoured)
-    return query.where(requests.c.state != "pending")
-
-
-def _check_structure(connection: Connection, where: str, table: str | None) -> None:
-    """Check that a table and its indexes say the same, or with None the whole file.
-
-    Raises:
-        Altered: they do not.
-    """
-    if connection.dialect.name != "sqlite":
-        return
-    argument = "" if table is None else f"('{table}')"
-    for (line,) in connection.exec_driver_sql(f"PRAGMA integrity_check{argument}"):
-        if line != "ok":
-            problem = " ".join(str(line).split())
-            raise Altered(where, f"{table or 'the file'} is damaged ({problem}); {REMEDY}")

@@ -23,10 +23,10 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from expunge.errors import InvalidInput
+from expunge.errors import Altered, InvalidInput
 from expunge.ledger.schema import Overtaken
 
-__all__ = ["empty_log", "file_of", "reading_connection", "writing_engine"]
+__all__ = ["check_structure", "empty_log", "file_of", "reading_connection", "writing_engine"]
 
 PATIENCE = 30_000  # milliseconds; transactions are short
 TRIES = 20  # for a log whose writer is just leaving
@@ -163,3 +163,23 @@ def _has_log(file: Path) -> bool:
         return log.stat().st_size > 0
     except FileNotFoundError:
         return False
+
+
+# ---- damage ----------------------------------------------------------------------------------
+
+
+def check_structure(connection: Connection, where: str, table: str | None) -> None:
+    """Check that a table and its indexes say the same, or with None the whole file.
+
+    Raises:
+        Altered: they do not.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    argument = "" if table is None else f"('{table}')"
+    for (line,) in connection.exec_driver_sql(f"PRAGMA integrity_check{argument}"):
+        if line != "ok":
+            problem = " ".join(str(line).split())
+            raise Altered(
+                where, f"{table or 'the file'} is damaged ({problem}); restore it from a backup"
+            )

@@ -2,7 +2,8 @@
 
     F(theta) = (1/nbar) sum_i loss(theta x_i, y_i) + (l2/2) ||theta - center||^2
 
-Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores. Values
+Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores. Rows that
+lie on disk stay there: a pass reads one stretch after another (`core.stored_rows`). Values
 and gradients are float64; Hessian products and Gram matrices, which only steer solvers, are
 coarser. Rows may lie on any device; theta and what is returned stay where theta is.
 """
@@ -14,9 +15,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from expunge.core.stored_rows import StoredColumn
 from expunge.losses.linear import LinearLoss
 
-__all__ = ["Gram", "Objective", "gradient_rounding"]
+__all__ = ["Gram", "Objective", "Rows", "gradient_rounding"]
+
+Rows = Tensor | StoredColumn
 
 CHUNK = 512
 SAMPLE = 2048  # rows of a Gram matrix, at least where there are as many
@@ -44,15 +48,15 @@ class Objective:
     """The objective of a data set: the mean loss of the rows that are present, plus the ridge.
 
     Args:
-        features, targets: Rows as given, float32 or float64.
+        features, targets: Rows as given, float32 or float64, in memory or on disk.
         keep: (rows,) which rows are present; all of them if None.
         divisor: nbar; the rows present if None.
         center: Of the ridge; the origin if None.
     """
 
     loss: LinearLoss
-    features: Tensor
-    targets: Tensor
+    features: Rows
+    targets: Rows
     keep: Tensor | None = None
     divisor: float | None = None
     center: Tensor | None = None

@@ -10,7 +10,13 @@ from expunge.store.erasing import NotErased, unerased_files
 from expunge.store.index import Chunk, Index
 from expunge.store.lineage import Lineage
 from expunge.store.lock import Locked
-from expunge.store.reading import Saved, read, read_handed_out, read_steadily
+from expunge.store.reading import (
+    Saved,
+    missing_files,
+    read,
+    read_handed_out,
+    read_steadily,
+)
 from expunge.store.writing import Generation, settle, sole_writer, write
 
 __all__ = [
@@ -23,6 +29,7 @@ __all__ = [
     "NotErased",
     "Saved",
     "erase_rows",
+    "missing_files",
     "pack",
     "read",
     "read_handed_out",

@@ -103,7 +103,7 @@ def rows_by_chunk(chunks: Sequence[Chunk], rows: Iterable[int]) -> dict[Chunk, l
     return places
 
 
-def zero_rows(content: bytes, places: Sequence[int]) -> bytes:
+def zero_rows(content: bytes, _: Chunk, places: Sequence[int]) -> bytes:
     """A chunk of arrays with these rows zero in every array."""
     arrays: dict[str, Any] = unpack(content)
     for name, value in arrays.items():
@@ -116,12 +116,13 @@ def erase_rows(
     saved: Saved,
     table: str,
     rows: Iterable[int],
-    erase: Callable[[bytes, Sequence[int]], bytes] = zero_rows,
+    erase: Callable[[bytes, Chunk, Sequence[int]], bytes] = zero_rows,
 ) -> Iterator[Chunk | NewChunk]:
     """A table's chunks without these rows; only those that hold one are read and written.
 
     Args:
-        erase: Makes a chunk's new content, from its content and the places of the rows in it.
+        erase: Makes a chunk's new content, from its content, its entry in the index and the places
+            of the rows in it.
 
     Raises:
         InvalidInput: no chunk holds a row, or a chunk is not as it was written.
@@ -132,5 +133,5 @@ def erase_rows(
             yield chunk
             continue
         suffix: Any = chunk.file.name.rpartition(".")[2]
-        content = erase(saved.rows(chunk), places[chunk])
+        content = erase(saved.rows(chunk), chunk, places[chunk])
         yield NewChunk(table, chunk.first, chunk.stop, content, suffix)

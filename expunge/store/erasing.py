@@ -10,8 +10,8 @@ from pathlib import Path
 
 from expunge.core.whole_file import share, sync
 from expunge.store.index import Index, read_index
-from expunge.store.layout import CERTIFICATE, MODEL, SECRET, own_files
-from expunge.store.reading import find_index
+from expunge.store.layout import CERTIFICATE, INDEX, MODEL, SECRET, own_files
+from expunge.store.reading import find_index, find_prepared
 
 __all__ = ["NotErased", "finish", "unerased_files"]
 
@@ -27,15 +27,21 @@ class NotErased(OSError):
         )
 
 
-def unerased_files(folder: str | Path) -> tuple[Path, ...]:
+def unerased_files(folder: str | Path, *, seal: str | None = None) -> tuple[Path, ...]:
     """Files of other generations that are still there: a writer was interrupted, or is at work.
 
+    Args:
+        seal: The generation that a ledger says is current; None if the folder itself decides.
+
     Raises:
-        InvalidInput: the folder holds no saved model, or its index is not as it was written.
+        InvalidInput: the folder holds no such model, or its index is not as it was written.
     """
     folder = Path(folder)
-    index = find_index(folder)
-    return (*_in_the_way(folder, index), *_strays(folder, index))
+    waiting = None if seal is None else find_prepared(folder, seal)
+    index = find_index(folder, seal)
+    strays = [path for path in _strays(folder, index) if waiting is None or path != waiting[0]]
+    replaced = () if waiting is None else (folder / SECRET / INDEX,)
+    return (*_in_the_way(folder, index), *replaced, *strays)
 
 
 def finish(folder: Path) -> None:

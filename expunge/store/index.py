@@ -7,13 +7,14 @@ that a generation did not change keeps its file and its entry.
 """
 
 import hashlib
+import json
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from expunge.accounting.canonical import canonical, sha256
 from expunge.accounting.document import validate
 from expunge.accounting.json_text import parse_json
 from expunge.accounting.stated import SHA256
@@ -23,7 +24,8 @@ from expunge.store.lineage import Lineage
 
 __all__ = ["FORMAT", "Chunk", "File", "Index", "digest", "parse_index", "read_index"]
 
-FORMAT = 4  # 2 were linear models (estimator.json), 3 networks (unlearner.json)
+# 2 were linear models (estimator.json), 3 networks (unlearner.json), 4 kept who left by record.
+FORMAT = 5
 
 
 def digest(content: bytes) -> str:
@@ -97,7 +99,7 @@ class Index(_Frozen):
         model, certificate: What may be handed out.
     """
 
-    format: Literal[4] = FORMAT
+    format: Literal[5] = FORMAT
     kind: str
     generation: int = Field(ge=1)
     lineage: Lineage
@@ -110,11 +112,12 @@ class Index(_Frozen):
     @property
     def seal(self) -> str:
         """The hash by which a ledger, or whoever notes it elsewhere, knows this generation."""
-        return sha256(self.model_dump(mode="json"))
+        return digest(_canonical(self.model_dump(mode="json")))
 
     def content(self) -> bytes:
         """The index as it lies on disk."""
-        return f"{canonical(self.model_dump(mode='json') | {'seal': self.seal})}\n".encode()
+        document = self.model_dump(mode="json")
+        return _canonical(document | {"seal": digest(_canonical(document))}) + b"\n"
 
     @property
     def handed_out(self) -> tuple[File, ...]:
@@ -127,6 +130,13 @@ class Index(_Frozen):
         return (self.document, self.state, *(chunk.file for chunk in self.chunks))
 
 
+def _canonical(document: dict[str, Any]) -> bytes:
+    """RFC 8785 of texts and whole numbers, as fast as an index of many chunks needs it."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode()
+
+
+@lru_cache(maxsize=4)
 def parse_index(content: bytes) -> Index:
     """Read an index, and check that it is as it was written.
 

@@ -32,6 +32,7 @@ __all__ = [
     "check_whole",
     "find_index",
     "find_prepared",
+    "missing_files",
     "read",
     "read_handed_out",
     "read_steadily",
@@ -89,7 +90,13 @@ class Saved:
         for file in self.index.secret:
             self._secret(file)
         self.model()
-        on_top = (MODEL,) if self.certificate() is None else (MODEL, CERTIFICATE)
+        self.certificate()
+        return self.names
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all files but the index."""
+        on_top = (MODEL,) if self.index.certificate is None else (MODEL, CERTIFICATE)
         return (*on_top, *(f"{SECRET}/{file.name}" for file in self.index.secret))
 
     def _secret(self, file: File) -> bytes:
@@ -129,6 +136,22 @@ def read_steadily(
         except (InvalidInput, OSError):
             if find_index(folder, seal) == index:
                 raise
+
+
+def missing_files(folder: str | Path, *, seal: str | None = None) -> tuple[Path, ...]:
+    """The files of a generation that are not there; contents are not looked at.
+
+    Raises:
+        InvalidInput: as for `read`, of an index.
+    """
+    folder = Path(folder)
+    index = find_index(folder, seal)
+    on_top = zip(index.handed_out, (MODEL, CERTIFICATE), strict=False)
+    places = [
+        *((folder / file.name, folder / name) for file, name in on_top),  # waiting, or on top
+        *((folder / SECRET / file.name,) for file in index.secret),
+    ]
+    return tuple(each[-1] for each in places if not any(path.exists() for path in each))
 
 
 def read_handed_out(folder: str | Path) -> tuple[bytes, Certificate | None]:

@@ -92,7 +92,8 @@ def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Wri
     """Be the only writer of a folder; at the end erase whatever is not current.
 
     Args:
-        seal: The generation that a ledger says is current; None if the folder itself decides.
+        seal: The generation that a ledger says is current; None if the folder itself decides. After
+            a failure nothing is erased then: the ledger may have called current by now what waits.
 
     Raises:
         as `write`.
@@ -107,8 +108,9 @@ def sole_writer(folder: str | Path, *, seal: str | None = None) -> Iterator["Wri
         try:
             yield writer
         except BaseException:
-            with suppress(OSError, InvalidInput):
-                finish(folder)
+            if seal is None:
+                with suppress(OSError, InvalidInput):
+                    finish(folder)
             raise
         finish(folder)
 
@@ -119,6 +121,27 @@ class Writer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.inside = folder / SECRET
+        self._added: set[Chunk] = set()
+
+    def add(self, chunk: NewChunk) -> Chunk:
+        """Write a chunk before the generation that it is for is known; it counts once that does."""
+        token = secrets.token_hex(8)
+        file = _write(self.inside / f"chunk-{token}-0.{chunk.suffix}", chunk.content)
+        made = _entry(chunk, file)
+        self._added.add(made)
+        return made
+
+    def rows(self, chunk: Chunk) -> bytes:
+        """The content of a chunk that was added.
+
+        Raises:
+            Altered: it is not what was written.
+        """
+        return chunk.file.read(self.path_of(chunk))
+
+    def path_of(self, chunk: Chunk) -> Path:
+        """Where a chunk lies."""
+        return self.inside / chunk.file.name
 
     def prepare(self, generation: Generation) -> str:
         """Write everything but the switch to it; returns the seal of the new generation.
@@ -165,17 +188,22 @@ class Writer:
     def _chunks(
         self, chunks: Iterable[Chunk | NewChunk], before: Index | None, token: str
     ) -> Iterator[Chunk]:
-        kept = set() if before is None else set(before.chunks)
+        kept = self._added | (set() if before is None else set(before.chunks))
         for number, chunk in enumerate(chunks):
             if isinstance(chunk, NewChunk):
                 name = f"chunk-{token}-{number}.{chunk.suffix}"
                 file = _write(self.inside / name, chunk.content)
-                rows = {"table": chunk.table, "first": chunk.first, "stop": chunk.stop}
-                yield validate(Chunk, rows | {"file": file})
+                yield _entry(chunk, file)
             elif chunk in kept and (self.inside / chunk.file.name).is_file():
                 yield chunk
             else:
                 raise InvalidInput(str(self.folder), f"has no chunk {chunk.file.name} to keep")
+
+
+def _entry(chunk: NewChunk, file: File) -> Chunk:
+    """The index's entry of a chunk that was written."""
+    rows = {"table": chunk.table, "first": chunk.first, "stop": chunk.stop}
+    return validate(Chunk, rows | {"file": file})
 
 
 def _write(path: Path, content: bytes) -> File:

@@ -46,7 +46,8 @@ class Fitted(Secret):
             file where records joined before any was forgotten, which needs no certificate.
         fingerprint: Checksums of all that is stored, taken at fit and at every request and
             carried by copies; never published. The first is of model and secret state, the others
-            of blocks of records, so that a request renews those that it changes.
+            of blocks of records, so that a request renews those that it changes. Rows on disk have
+            none: their chunks have digests, which whoever reads one checks.
     """
 
     job: Job
@@ -145,6 +146,11 @@ class Fitted(Secret):
         return bytes(renewed)
 
     @property
+    def checksum(self) -> bytes:
+        """The checksum of model and secret state, without the records."""
+        return (self.fingerprint or b"")[:SIZE]
+
+    @property
     def _columns(self) -> tuple[Tensor, ...]:
         """What has a row for each record; empty where that is checked as a whole."""
         columns = self.job.row_columns
@@ -154,7 +160,7 @@ class Fitted(Secret):
         """A checksum of all that is not checked by blocks."""
         job, named = self.job, (self.outcome.state, self.outcome.secret)
         kept = (values[name] for values in named for name in sorted(values))
-        if not job.row_columns:
+        if not (job.row_columns or job.rows_on_disk):
             return _checksum((*job.stored_values(), job.roster.left, job.roster.keys, *kept))
         apart = {id(column) for column in job.row_columns}
         return _checksum((*(v for v in job.stored_values() if id(v) not in apart), *kept))

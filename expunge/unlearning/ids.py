@@ -12,6 +12,7 @@ __all__ = [
     "RowNumbers",
     "as_list",
     "check_request",
+    "count_rows",
     "frame_index",
     "grow",
     "id_rows",
@@ -132,6 +133,11 @@ def new_ids(known: Mapping[Any, int], ids: Any, count: int) -> Sequence[Any]:
 def ids_by_row(known: Mapping[Any, int]) -> Iterable[Any]:
     """The id of every private row, in order."""
     return known.by_row if isinstance(known, GrownRows) else known
+
+
+def count_rows(known: Mapping[Any, int]) -> int:
+    """How many private rows there are; an id that came back has two."""
+    return sum(1 for _ in known.by_row) if isinstance(known, GrownRows) else len(known)
 
 
 def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:

@@ -48,6 +48,11 @@ class Job(Secret):
         """
         return ()
 
+    @property
+    def rows_on_disk(self) -> bool:
+        """Whether rows are read when they are asked for, each chunk held against its digest."""
+        return False
+
     def without(self, rows: Iterable[int]) -> Self:
         """The problem after one more request, for these rows; their values are not touched."""
         return replace(self, roster=self.roster.without(rows))

@@ -76,6 +76,8 @@ def join(
         NoCertificate: nothing was changed; the message says why.
     """
     check_request(request)
+    if fitted.job.rows_on_disk:
+        raise NoCertificate("add: the rows are on disk; load the model with on_disk=False")
     if not fitted.job.row_columns:
         raise NoCertificate("add: no records can join a network; fit again with all of them")
     with fitted.rows.busy:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from expunge.sampling.batches import keys_of
-from expunge.unlearning.ids import as_list, grow, ids_by_row, new_ids
+from expunge.unlearning.ids import as_list, count_rows, grow, ids_by_row, new_ids
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Roster"]
@@ -31,7 +31,7 @@ class Roster(Secret):
     Args:
         ids: Row of each private id; of one that came back, the latest.
         public: How many records are public; they have the first rows and never leave.
-        keys: (records,) 64-bit keys of the ids, for batches.
+        known_keys: `keys`, where they have been made.
         departures: Rows that left, sorted, for each request; none at one that added records.
         merged: The same rows in a few sorted arrays, the longest first, to look rows up in.
         sizes: How many rows there were at fit and after each request, those that have left too.
@@ -40,7 +40,7 @@ class Roster(Secret):
 
     ids: Mapping[Any, int]
     public: int
-    keys: Tensor
+    known_keys: Tensor | None = None
     departures: tuple[np.ndarray, ...] = ()
     merged: tuple[np.ndarray, ...] = ()
     sizes: tuple[int, ...] = ()
@@ -71,18 +71,54 @@ class Roster(Secret):
         Raises:
             ValueError: the sizes are none that requests could have led to.
         """
-        keys = keys_of(chain((("public", row) for row in range(public)), ids_by_row(ids)))
+        rows = public + count_rows(ids)
         last = 0 if left is None or not len(left) else int(left.max())
-        sizes = (len(keys),) * (1 + last) if sizes is None else sizes
-        if len(sizes) <= last or sizes[-1] != len(keys) or sizes[0] < public:
-            raise ValueError(f"sizes {list(sizes)} of {len(keys)} records and {last} requests")
-        roster = cls(ids, public, keys, sizes=(sizes[0],))
-        for request, size in enumerate(sizes[1:], start=1):
-            gone = [] if left is None else (left == request).nonzero()[:, 0].tolist()
-            if gone and size != roster.records:
-                raise ValueError(f"records joined and left at request {request}")
-            roster = roster.without(gone) if gone else roster._grown(size)
+        sizes = (rows,) * (1 + last) if sizes is None else sizes
+        if len(sizes) <= last:
+            raise ValueError(f"sizes {list(sizes)} of {rows} records and {last} requests")
+        departures = [
+            [] if left is None else (left == request).nonzero()[:, 0].tolist()
+            for request in range(1, len(sizes))
+        ]
+        return cls.after(ids, public, departures, sizes)
+
+    @classmethod
+    def after(
+        cls,
+        ids: Mapping[Any, int],
+        public: int,
+        departures: Sequence[Sequence[int]],
+        sizes: Sequence[int] | None = None,
+    ) -> "Roster":
+        """The roster after requests for these rows; no array is as long as the table.
+
+        Args:
+            departures: The rows that left at each request; none at one that added records.
+            sizes: As the attribute of that name; where it is not given, nobody has joined.
+
+        Raises:
+            ValueError: the sizes are none that requests could have led to.
+        """
+        rows = public + count_rows(ids)
+        sizes = (rows,) * (1 + len(departures)) if sizes is None else sizes
+        if len(sizes) != 1 + len(departures) or sizes[-1] != rows or sizes[0] < public:
+            told = f"{rows} records and {len(departures)} requests"
+            raise ValueError(f"sizes {list(sizes)} of {told}")
+        roster = cls(ids, public, sizes=(sizes[0],))
+        for number, (gone, size) in enumerate(zip(departures, sizes[1:], strict=True), start=1):
+            if len(gone) and size != roster.records:
+                raise ValueError(f"records joined and left at request {number}")
+            roster = roster.without(gone) if len(gone) else roster._grown(size)
         return roster
+
+    @property
+    def keys(self) -> Tensor:
+        """64-bit keys of the ids, for batches: (records,), made when they are first asked for."""
+        if self.known_keys is None:
+            named = chain((("public", row) for row in range(self.public)), ids_by_row(self.ids))
+            object.__setattr__(self, "known_keys", keys_of(named))
+        assert self.known_keys is not None
+        return self.known_keys
 
     @property
     def public_only(self) -> "Roster":
@@ -233,8 +269,9 @@ class Roster(Secret):
             if not again:
                 raise ValueError(f"add: id {id_!r} was forgotten; again=True if it is to come back")
         known = grow(self.ids, listed, self.records)
-        keys = torch.cat([self.keys, keys_of(listed)])
-        return replace(self, ids=known, keys=keys)._grown(self.records + count)
+        keys = self.known_keys
+        keys = None if keys is None else torch.cat([keys, keys_of(listed)])
+        return replace(self, ids=known, known_keys=keys)._grown(self.records + count)
 
     def _grown(self, size: int) -> "Roster":
         """The roster after one more request, at which rows joined.

@@ -15,6 +15,7 @@ from weakref import ReferenceType, ref
 import torch
 from torch import Tensor
 
+from expunge.core.stored_rows import StoredColumn
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["RowStore"]
@@ -47,7 +48,7 @@ class RowStore(Secret):
         """
         own = [row - self.first for row in rows]
         places = [*((column, own) for column in self.columns), *((part, rows) for part in kept)]
-        before = [column[place].clone() for column, place in places]
+        before = [_values(column, place) for column, place in places]
         erasures = self.erasures
         try:
             for column, place in places:
@@ -98,3 +99,8 @@ class RowStore(Secret):
             alive = (each for each in (reference() for reference in earlier) if each is not None)
             for each in (*alive, column):
                 each.data = whole[: len(each)]
+
+
+def _values(column: Any, rows: Sequence[int]) -> Tensor:
+    """What these rows hold; nothing where a column reads them from disk again."""
+    return torch.empty(0) if isinstance(column, StoredColumn) else column[rows].clone()

@@ -5,6 +5,7 @@ The document holds what JSON brings back, the tensors what the next request star
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -27,6 +28,7 @@ __all__ = [
     "lineage_of",
     "outcome_document",
     "records_in",
+    "restore_ids",
     "restore_outcome",
     "restore_roster",
     "restore_terms",
@@ -99,11 +101,18 @@ def restore_roster(
     """
     if min(private, public) < 0 or private + public != len(left):
         raise ValueError(f"{len(left)} records in the state, {private + public} in the document")
+    return Roster.of(restore_ids(ids, private, public, sizes), public, left, sizes)
+
+
+def restore_ids(
+    ids: list[Any] | None, private: int, public: int, sizes: list[int] | None = None
+) -> Mapping[Any, int]:
+    """The row of each private id; the arguments are those of `restore_roster`."""
     first = private if sizes is None or ids is None else sizes[0] - public
     known = id_rows(None if ids is None else ids[:first], first, public)
     if ids is not None and first < private:
         known = grow(known, ids[first:], public + first)
-    return Roster.of(known, public, left, sizes)
+    return known
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:

@@ -47,12 +47,12 @@ def audit(
         )
     folder = Folder.opened(workspace)
     estimator, model = folder.steady(
-        lambda _, model: model, lambda model: (loaded(folder, model), model)
+        lambda _, model: model, lambda model: (loaded(folder, model, on_disk=False), model)
     )
     progress("sampling models")
     document = {"model": model.number, **audit_fitted(estimator.fitted_, models=models, seed=seed)}
     # A workspace that can only be read, or that is written to for long, is audited all the same.
     with contextlib.suppress(OSError, Busy, InvalidInput), folder.ledger.writing():
-        write_whole(folder.path / AUDIT, sealed_json({GENERATION: model.secret, **document}))
+        write_whole(folder.path / AUDIT, sealed_json({GENERATION: model.seal, **document}))
     folder.ledger.close()
     return document

@@ -16,7 +16,7 @@ from expunge.ledger import Model
 __all__ = ["AUDIT", "GENERATION", "AuditRecord", "read_audit"]
 
 AUDIT = "audit.json"  # of a workspace: evidence about its model, for the report
-GENERATION = "generation"  # whose audit it is: the random name of the model's secret folder
+GENERATION = "generation"  # whose audit it is: the seal of the saved model
 Figure = Annotated[float, Field(ge=0, le=1e9)]
 Signed = Annotated[float, Field(ge=-1e9, le=1e9)]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -86,7 +86,7 @@ def read_audit(path: Path, model: Model) -> dict[str, Any] | None:
         document = read_sealed_json(path, "run expunge audit again")
     except FileNotFoundError:
         return None
-    if document.get(GENERATION) != model.secret or "decision" not in document:
+    if document.get(GENERATION) != model.seal or "decision" not in document:
         return None
     try:
         return validate(AuditRecord, document).model_dump()

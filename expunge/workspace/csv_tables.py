@@ -12,7 +12,7 @@ import codecs
 import csv
 import io
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,15 @@ from pyarrow import csv as arrow_csv
 
 from expunge.errors import InvalidInput
 
-__all__ = ["PLAIN", "CsvForm", "read_csv", "silent"]
+__all__ = ["PLAIN", "CsvForm", "csv_blocks", "read_csv", "silent"]
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 NAMED = 5  # rows that a notice names
 UNREADABLE = "\ufffd"  # what stands for bytes that are no text
+READ = 1 << 20  # bytes of a file at a time
+BLOCK_BYTES = 8 << 20  # that become rows at a time
+HEADER = 1 << 20  # bytes in which the first line ends
 END = "\x1eend\x1e"  # a row that comes after the last one
 
 
@@ -102,26 +105,161 @@ def read_csv(
     table = arrow_csv.read_csv(
         pa.BufferReader(content),
         arrow_csv.ReadOptions(use_threads=False),
-        arrow_csv.ParseOptions(
-            delimiter=form.separator, newlines_in_values=True, invalid_row_handler=set_aside
-        ),
+        _parsing(form, set_aside),
         arrow_csv.ConvertOptions(column_types=types, decimal_point=form.decimal),
     )
     if not ragged:
         return table
     if not private or not table.num_rows:
-        first = ragged[0]
-        raise InvalidInput(
-            str(path),
-            f"row {first.number - 1} has {first.actual_columns} cells, and the header "
-            f"{first.expected_columns}",
+        raise _wrong_length(path, ragged[0])
+    notice(_lengths_told(path, ragged))
+    place = names.index(id_column) if id_column in names else None
+    return _with_blank_rows(table, ragged, place, form)
+
+
+def csv_blocks(
+    path: Path,
+    opened: Callable[[], Any],
+    form: CsvForm,
+    *,
+    id_column: str | None = None,
+    notice: Callable[[str], None] = silent,
+) -> Iterator[pa.Table]:
+    """Read a CSV file of a private table, a stretch of rows at a time, as `read_csv` would.
+
+    Args:
+        opened: Opens the file, inflated where it is gzipped; called more than once.
+        id_column, notice: As for `read_csv`.
+
+    Raises:
+        InvalidInput: as `read_csv`.
+    """
+    with opened() as content:
+        source = _Utf8(path, content, form)
+        names = _read_header(path, source.read(HEADER), form)
+    _check_all_quotes(path, opened, form)
+    ragged: list[Any] = []
+
+    def set_aside(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    place = names.index(id_column) if id_column in names else None
+    types = dict.fromkeys(names, pa.string())
+    with opened() as content:
+        source = _Utf8(path, content, form)
+        reader = arrow_csv.open_csv(
+            pa.PythonFile(source, mode="r"),
+            arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+            _parsing(form, set_aside),
+            arrow_csv.ConvertOptions(column_types=types),
         )
-    notice(
+        taken = added = 0  # rows so far, and blank ones among all of them
+        for batch in reader:
+            table = pa.Table.from_batches([batch])
+            until = taken + table.num_rows
+            here = [
+                row for at, row in enumerate(ragged[added:], added) if row.number - 2 - at <= until
+            ]
+            yield _with_blank_rows(table, here, place, form, taken, added)
+            taken, added = until, added + len(here)
+        if ragged and not taken:
+            raise _wrong_length(path, ragged[0])
+        if ragged[added:]:
+            none = pa.table({name: pa.array([], pa.string()) for name in names})
+            yield _with_blank_rows(none, ragged[added:], place, form, taken, added)
+    source.tell_unreadable(notice)
+    if ragged:
+        notice(_lengths_told(path, ragged))
+
+
+def _parsing(form: CsvForm, set_aside: Callable[[Any], str]) -> arrow_csv.ParseOptions:
+    return arrow_csv.ParseOptions(
+        delimiter=form.separator, newlines_in_values=True, invalid_row_handler=set_aside
+    )
+
+
+def _wrong_length(path: Path, row: Any) -> InvalidInput:
+    cells = f"{row.actual_columns} cells, and the header {row.expected_columns}"
+    return InvalidInput(str(path), f"row {row.number - 1} has {cells}")
+
+
+def _lengths_told(path: Path, ragged: list[Any]) -> str:
+    return (
         f"{path}: {_rows_named([row.number - 1 for row in ragged])} of another length than the "
         "header: learned as blank, under the id that is there when cells are counted from the left"
     )
-    place = names.index(id_column) if id_column in names else None
-    return _with_blank_rows(table, ragged, place, form)
+
+
+class _Utf8:
+    """A file of a private table as UTF-8: bytes that are no text are marked and counted."""
+
+    def __init__(self, path: Path, content: Any, form: CsvForm) -> None:
+        self.path, self.content, self.form = path, content, form
+        self.closed = False
+        self._decoder = codecs.getincrementaldecoder(form.encoding)()
+        self._strict, self._begun, self._ended = True, False, False
+        self._marked, self._waiting = 0, b""
+
+    def read(self, size: int = -1) -> bytes:
+        """At most so many bytes; all that are left with -1."""
+        parts, length = [self._waiting], len(self._waiting)
+        while not self._ended and (size < 0 or length < size):
+            parts.append(self._next())
+            length += len(parts[-1])
+        found = b"".join(parts)
+        size = len(found) if size < 0 else size
+        self._waiting = found[size:]
+        return found[:size]
+
+    def close(self) -> None:
+        """Nothing: whoever opened the file closes it."""
+        self.closed = True
+
+    def _next(self) -> bytes:
+        content = self.content.read(READ)
+        if not self._begun:
+            _check_mark(self.path, content, self.form)
+            self._begun = True
+        self._ended = not content
+        before = self._decoder.getstate()
+        try:
+            text = self._decoder.decode(content, final=self._ended)
+        except UnicodeDecodeError:
+            self._strict = False
+            self._decoder = codecs.getincrementaldecoder(self.form.encoding)(errors="replace")
+            self._decoder.setstate(before)
+            text = self._decoder.decode(content, final=self._ended)
+        self._marked += text.count(UNREADABLE)
+        return text.encode()
+
+    def tell_unreadable(self, notice: Callable[[str], None]) -> None:
+        """Tell how much was marked, once all is read."""
+        if not self._strict:
+            notice(_marked_told(self.path, self._marked, self.form))
+
+
+def _marked_told(path: Path, count: int, form: CsvForm) -> str:
+    return (
+        f"{path}: {count:,} characters are not {form.encoding} and count "
+        "as unknown; if the file is in another encoding, say so with --text-encoding"
+    )
+
+
+def _check_all_quotes(path: Path, opened: Callable[[], Any], form: CsvForm) -> None:
+    """Check that every quotation mark of a file is closed, without holding all of it.
+
+    Raises:
+        InvalidInput: one is not; the row is named.
+    """
+    marks = 0
+    with opened() as content:
+        source = _Utf8(path, content, form)
+        while block := source.read(READ):
+            marks += block.count(b'"')
+    if marks % 2:
+        with opened() as content:
+            _check_quotes(path, _Utf8(path, content, form).read(), form)
 
 
 def _rows_named(numbers: list[int]) -> str:
@@ -132,12 +270,21 @@ def _rows_named(numbers: list[int]) -> str:
 
 
 def _with_blank_rows(
-    table: pa.Table, ragged: list[Any], place: int | None, form: CsvForm
+    table: pa.Table,
+    ragged: list[Any],
+    place: int | None,
+    form: CsvForm,
+    first: int = 0,
+    known: int = 0,
 ) -> pa.Table:
-    """The table with a row of nothing but an id where each of these was, counted from 1."""
+    """The table with a row of nothing but an id where each of these was, counted from 1.
+
+    Args:
+        first, known: How many rows and how many blank ones came before this part of a table.
+    """
     parts, taken = [], 0
-    for before, row in enumerate(ragged):
-        until = row.number - 2 - before
+    for before, row in enumerate(ragged, known):
+        until = row.number - 2 - before - first
         parts.append(table.slice(taken, until - taken))
         taken = until
         cells = next(csv.reader([row.text], delimiter=form.separator), [])
@@ -157,9 +304,7 @@ def _as_utf8(
         notice: Of a private table: bytes that are no text are marked and counted. With None they
             are refused.
     """
-    for mark, encoding in MARKS.items():
-        if content.startswith(mark) and "16" not in form.encoding:
-            raise _wrong_encoding(path, f"looks like {encoding}", encoding)
+    _check_mark(path, content, form)
     try:
         decoded = content.decode(form.encoding)
     except UnicodeDecodeError as error:
@@ -167,12 +312,15 @@ def _as_utf8(
             line = content.count(b"\n", 0, error.start) + 1
             raise _wrong_encoding(path, f"line {line} is not {form.encoding}") from error
         decoded = content.decode(form.encoding, errors="replace")
-        notice(
-            f"{path}: {decoded.count(UNREADABLE):,} characters are not {form.encoding} and count "
-            "as unknown; if the file is in another encoding, say so with --text-encoding"
-        )
+        notice(_marked_told(path, decoded.count(UNREADABLE), form))
         return decoded.encode()
     return content if form.encoding == PLAIN.encoding else decoded.encode()
+
+
+def _check_mark(path: Path, content: bytes, form: CsvForm) -> None:
+    for mark, encoding in MARKS.items():
+        if content.startswith(mark) and "16" not in form.encoding:
+            raise _wrong_encoding(path, f"looks like {encoding}", encoding)
 
 
 def _wrong_encoding(path: Path, problem: str, encoding: str = "") -> InvalidInput:

@@ -10,10 +10,10 @@ from safetensors.torch import load as tensors_of
 
 from expunge.errors import Altered, InvalidInput
 from expunge.ledger import Model
+from expunge.store.layout import INDEX, SECRET
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.folder import Folder
-from expunge.workspace.sealed_files import index_of_saved, read_sealed
 from expunge.workspace.stored_settings import damaged
 
 __all__ = ["head_of", "loaded"]
@@ -42,18 +42,25 @@ def head_of(folder: Folder, model: Model, head: str) -> LinearHead:
         raise damaged("head", str(error)) from error
 
 
-def loaded(folder: Folder, model: Model) -> CertifiedClassifier | CertifiedRegressor:
+def loaded(
+    folder: Folder, model: Model, *, on_disk: bool = True
+) -> CertifiedClassifier | CertifiedRegressor:
     """The estimator behind the current model, records and secrets included.
+
+    Args:
+        on_disk: Read the rows that are asked for when they are asked for, and no others.
 
     Raises:
         Altered: its files are damaged.
     """
-    path = folder.secret_folder(model.secret)
-    read_sealed(folder, model, index_of_saved(folder, model.secret))
+    path, index = folder.saved, folder.saved / SECRET / INDEX
+    if not index.is_file():
+        raise Altered(str(index), "is missing, restore it from a backup")
     try:
-        return load(path)
+        return load(path, on_disk=on_disk, seal=model.seal)
     except Altered as error:
         restore = f"{error.problem}; restore {path} from a backup"
         raise Altered(error.field, restore) from error
     except ValueError as error:
-        raise Altered(str(path), f"is damaged, restore it from a backup ({error})") from error
+        named = index if isinstance(error, InvalidInput) and error.field == str(index) else path
+        raise Altered(str(named), f"is damaged, restore it from a backup ({error})") from error

@@ -7,15 +7,16 @@ A date is written as 2024-07-31; a time of day after it does not count. The colu
 are then encoded like any others.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 
 from expunge.errors import InvalidInput
-from expunge.workspace.csv_tables import silent
 from expunge.workspace.encoding import Category
+from expunge.workspace.private_values import Unread
 from expunge.workspace.stored_settings import read_setting
 from expunge.workspace.tables import compute, is_text
 
@@ -51,13 +52,13 @@ def spread_dates(
     table: pa.Table,
     dates: Mapping[str, DateKind],
     *,
-    notice: Callable[[str], None] | None = None,
+    tally: Unread | None = None,
 ) -> pa.Table:
     """The table with its declared dates as the columns that they become.
 
     Args:
-        notice: Of a private table: told how many cells hold no date, and count as missing. With
-            None such a cell is refused.
+        tally: Of a private table: counts cells that hold no date, and count as missing. With None
+            such a cell is refused.
 
     Raises:
         InvalidInput: the column is missing or holds no dates, or a cell does not.
@@ -66,12 +67,12 @@ def spread_dates(
         if name not in table.column_names:
             raise InvalidInput(str(path), f"no column {name!r}, which is declared a date")
         days, unread = _days(path, name, table[name])
-        if unread and notice is None:
+        if unread and tally is None:
             row = 1 + unread[0]
             raise InvalidInput(str(path), f"row {row} holds no date in column {name!r}: 2024-07-31")
-        if unread:
-            count = f"{len(unread):,} of {table.num_rows:,}"
-            (notice or silent)(f"{path}: column {name!r}: {count} cannot be read as a date")
+        if tally is not None:
+            nobody = np.zeros(table.num_rows, dtype=bool)  # a column of none at all is taken
+            tally.count(f"column {name!r}", "as a date", len(unread), nobody)
         place = table.column_names.index(name)
         if kind == "days":
             number = days.cast(pa.int32()).cast(pa.float64())

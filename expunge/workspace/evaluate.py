@@ -27,9 +27,9 @@ from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import check_labelled, labels_of
 from expunge.workspace.options import Options
-from expunge.workspace.private_values import private_labels
-from expunge.workspace.sealed_files import read_sealed
-from expunge.workspace.table_limits import OWN, USUAL, TableLimits
+from expunge.workspace.private_values import Unread, private_labels
+from expunge.workspace.public_records import PUBLIC, public_records
+from expunge.workspace.table_limits import USUAL, TableLimits
 from expunge.workspace.tables import ids_of, read_table
 
 __all__ = ["evaluate", "score"]
@@ -71,8 +71,8 @@ def evaluate(
     known = _known_records(folder, data, table, options)
     progress("learning from the public records alone")
     alone = folder.steady(
-        lambda _, model: model,
-        lambda model: _public_model(folder, model, options, encoding, head),
+        lambda entries, _: entries.setting(PUBLIC),
+        lambda public: _public_model(folder, public, options, encoding, head),
     )
     folder.ledger.close()
     return {
@@ -123,11 +123,14 @@ def _labels(
         values = labels_of(data, table, options)
         return values, np.zeros(len(values), dtype=bool)
     try:
-        return private_labels(data, table, options, head.classes.tolist(), silent)
+        tally = Unread()
+        labels = private_labels(data, table, options, head.classes.tolist(), tally)
+        tally.tell(data, silent)
     except InvalidInput as error:
         known = ", ".join(repr(str(label)) for label in head.classes[:10])
         problem = f"no label in {options.label!r} is one that the model knows: {known}"
         raise InvalidInput(str(data), problem) from error
+    return labels
 
 
 def _known_records(
@@ -142,12 +145,11 @@ def _known_records(
 
 
 def _public_model(
-    folder: Folder, model: Any, options: Options, encoding: Encoding, beside: LinearHead
+    folder: Folder, public: str, options: Options, encoding: Encoding, beside: LinearHead
 ) -> LinearHead | None:
-    path = folder.records_file(PUBLIC_RECORDS)
-    if not path.exists():
+    path, table = folder.records_file(PUBLIC_RECORDS), public_records(folder, public)
+    if table is None:
         return None
-    table = read_table(path, limits=OWN, content=read_sealed(folder, model, path))
     rows, labels = encoding.encode(path, table), labels_of(path, table, options)
     try:
         return public_model(beside, rows, labels)

@@ -26,6 +26,7 @@ from expunge.workspace.exported_pipeline import onnx_bytes, pipeline_of, skops_b
 from expunge.workspace.folder import Folder
 from expunge.workspace.model_card import model_card
 from expunge.workspace.options import Options
+from expunge.workspace.public_records import PUBLIC, evaluate_on_public
 
 __all__ = ["Format", "export"]
 
@@ -39,6 +40,7 @@ class _Stated(NamedTuple):
     options: str
     encoding: str
     head: str
+    public: str
     certificate: str | None
 
 
@@ -54,22 +56,24 @@ def export(workspace: Path, to: Path, *, format: Format = "safetensors") -> dict
     check_new_folder(to)
     if folder.path.resolve() in to.resolve().parents:
         raise InvalidInput(str(to), "lies in the workspace; choose another folder")
-    said, head, content = folder.steady(
+    said, head, content, scores = folder.steady(
         lambda entries, model: _Stated(
             model,
             entries.setting("options"),
             entries.setting("encoding"),
             entries.setting("head"),
+            entries.setting(PUBLIC),
             entries.certificate_of(model),
         ),
         lambda said: (
             said,
             head_of(folder, said.model, said.head),
             folder.model_file(said.model.sha256).read_bytes(),
+            _scores(folder, said),
         ),
     )
     folder.ledger.close()
-    files = {"model.safetensors": content} | _documents(said, head, format)
+    files = {"model.safetensors": content} | _documents(said, head, scores, format)
     with whole_folder(to, "export") as building:
         for name, written in files.items():
             write_whole(building / name, written)
@@ -83,7 +87,21 @@ def export(workspace: Path, to: Path, *, format: Format = "safetensors") -> dict
     }
 
 
-def _documents(said: _Stated, head: LinearHead, format: Format) -> dict[str, bytes]:  # noqa: A002
+def _scores(folder: Folder, said: _Stated) -> dict[str, Any] | None:
+    """How the model does on the public records; None without any."""
+    if said.model.evaluation is not None:
+        return read_evaluation(said.model.evaluation)
+    options, encoding = Options.of(said.options), Encoding.of(said.encoding)
+    head = head_of(folder, said.model, said.head)
+    return evaluate_on_public(folder, said.public, options, encoding, head)
+
+
+def _documents(
+    said: _Stated,
+    head: LinearHead,
+    scores: dict[str, Any] | None,
+    format: Format,  # noqa: A002
+) -> dict[str, bytes]:
     """Everything but the weights.
 
     Raises:
@@ -97,14 +115,13 @@ def _documents(said: _Stated, head: LinearHead, format: Format) -> dict[str, byt
             "the workspace was made with --unreleased: the fitted model is never handed out; "
             "there will be one to export after the first deletion",
         )
-    scores = said.model.evaluation
     known = json.loads(said.head)
     card = model_card(
         options,
         encoding,
         known,
         certificate,
-        None if scores is None else read_evaluation(scores),
+        scores,
         format=format,
     )
     rules = {"columns": json.loads(said.encoding), "model": known}

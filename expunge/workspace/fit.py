@@ -3,11 +3,12 @@
 import hashlib
 import json
 import logging
-import secrets
+import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,22 @@ import pyarrow as pa
 from expunge.core.whole_file import sync, write_whole
 from expunge.core.whole_folder import check_new_folder, whole_folder
 from expunge.errors import InvalidInput, NoCertificate, NotConverged, SettingsWarning
+from expunge.store import sole_writer
+from expunge.store.writing import Writer
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor
+from expunge.unlearning.linear.estimator_parameters import check_parameters
 from expunge.workspace.csv_tables import PLAIN, CsvForm
-from expunge.workspace.dates import part_rules, spread_dates
+from expunge.workspace.dates import DateKind, part_rules, spread_dates
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
-from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.fit_rows import FitRows
+from expunge.workspace.folder import Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options, Settled
-from expunge.workspace.private_values import private_labels, read_numbers
-from expunge.workspace.sealed_files import index_of_files
+from expunge.workspace.private_values import Unread
+from expunge.workspace.public_records import PUBLIC, write_public
 from expunge.workspace.status import status
+from expunge.workspace.table_blocks import table_blocks
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
 from expunge.workspace.tables import (
     ids_of,
@@ -35,7 +41,6 @@ from expunge.workspace.tables import (
     list_columns,
     read_table,
     refuse_mixed,
-    write_table,
 )
 from expunge.workspace.understood import describe_fit
 
@@ -43,6 +48,7 @@ __all__ = ["fit"]
 
 LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
+MEMORY = 0.5  # GiB of encoded rows in memory, unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -61,16 +67,19 @@ def fit(
     encoding: Path | None = None,
     limits: TableLimits = USUAL,
     form: CsvForm = PLAIN,
+    memory: float = MEMORY,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Learn from the two tables and lay down a workspace; returns its status.
 
     Types and labels come from the public table or from declarations, never from private records.
+    The private table is read block by block; it may be a folder of files, or a pattern of names.
 
     Args:
         limits: How large the tables may become.
         form: How CSV files are written.
+        memory: GiB of encoded rows that stay in memory; of the others a chunk at a time does.
         notice: Told how many private values could not be read, and of settings that public records
             show to be poor: for the operator alone.
 
@@ -78,6 +87,8 @@ def fit(
         InvalidInput: what is wrong with a file, a column or an option, and the remedy.
     """
     _check_place(workspace, options)
+    if not 0 <= memory < math.inf:
+        raise InvalidInput("memory", f"{memory} is no number of GiB")
     progress("reading")
     rules, dates = ({}, {}) if encoding is None else declared(encoding)
     rules = part_rules(dates) | rules
@@ -86,22 +97,17 @@ def fit(
     if public_records is not None:
         spread = spread_dates(public_records.path, public_records.table, dates)
         public_records = replace(public_records, table=spread)
-    table = read_table(private, None, limits, form=form, id_column=options.id, notice=notice)
-    private_records = _records(private, table, options.id)
+    blocks = table_blocks(private, limits, form=form, id_column=options.id, notice=notice)
+    file, table = next(blocks)
+    first = _Records(file, table, ids_of(file, table, options.id))
     if options.label not in table.column_names:
         there = list_columns(table)
-        raise InvalidInput(str(private), f"no column {options.label!r}; there are {there}")
-    _check_disjoint(private_records, public_records)
-    spread = spread_dates(private, private_records.table, dates, notice=notice)
-    private_records = replace(private_records, table=spread)
+        raise InvalidInput(str(file), f"no column {options.label!r}; there are {there}")
+    _check_disjoint(first, public_records)
+    first = replace(first, table=spread_dates(file, table, dates, tally=Unread()))
     progress("encoding")
-    coded = _encoding(private_records, public_records, options, rules)
-    check_width(public or private, coded.widths, limits)
-    private_records = replace(
-        private_records,
-        table=read_numbers(private, private_records.table, coded, notice, form.decimal),
-    )
-    rows = coded.encode(private, private_records.table)
+    coded = _encoding(first, public_records, options, rules)
+    check_width(public or file, coded.widths, limits)
     public_rows = None
     if public_records is not None:
         public_rows = (
@@ -114,30 +120,12 @@ def fit(
             "without public records, name all labels with --classes: taken from private records "
             "they would tell who is among them",
         )
-    known = _label_set(options, public_rows)
-    labels, blank = private_labels(
-        private, private_records.table, options, known, notice, form.decimal
+    given = _Given(
+        public_records, public_rows, options, coded, memory, dates, set(rules), form.decimal
     )
-    rows[blank] = 0
-    progress("learning")
-    model = _estimator(options, len(private_records.ids), public_rows)
-    try:
-        with _told(notice):
-            model.fit(rows, labels, public=public_rows, ids=private_records.ids)
-    except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
-        raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
-    progress("describing")
-    seen = None
-    if public_records is not None and public_rows is not None:
-        seen = (public_records.table, *public_rows)
-    described = describe_fit(model.fitted_, options, coded, set(rules), seen)
-    progress("writing")
-    settings = {"dates": json.dumps(dates), "understood": json.dumps(described)}
     with whole_folder(workspace, "fit") as building:
-        _write(
-            building, private_records, public_records, options, coded, model, public_rows, settings
-        )
-    LOG.info("fit: %d private records, strategy %s", len(private_records.ids), options.strategy)
+        every = chain([(file, table)], blocks)
+        model = _build(building, private, every, given, progress, notice)
     return status(workspace) | _capacity_curve(model)
 
 
@@ -180,51 +168,133 @@ def _settled(
     )
 
 
-def _write(
+@dataclass(frozen=True)
+class _Given:
+    """What is known before the private records are read: nothing of it depends on them."""
+
+    public: _Records | None
+    public_rows: tuple[np.ndarray, np.ndarray] | None
+    options: Options
+    encoding: Encoding
+    memory: float
+    dates: dict[str, DateKind]
+    declared: set[str]
+    decimal: str
+
+
+def _build(
     path: Path,
-    private_records: _Records,
-    public_records: _Records | None,
-    options: Options,
-    coded: Encoding,
-    model: CertifiedClassifier | CertifiedRegressor,
-    public_rows: tuple[np.ndarray, np.ndarray] | None,
-    settings: dict[str, str],
-) -> None:
-    """Write everything that a workspace holds into a folder that is not in use yet."""
+    private: Path,
+    blocks: Iterable[tuple[Path, pa.Table]],
+    given: _Given,
+    progress: Progress,
+    notice: Progress,
+) -> CertifiedClassifier | CertifiedRegressor:
+    """Learn, and write everything that a workspace holds into a folder that is not in use yet."""
     for kind in ("models", "certificates", "records", "secret"):
         (path / kind).mkdir()
-    folder, token = Folder(path), secrets.token_hex(4)
-    names = f"private-{token}.parquet"
-    write_table(private_records.table, folder.records_file(names))
-    if public_records is not None:
-        write_table(public_records.table, folder.records_file(PUBLIC_RECORDS))
+    folder = Folder(path)
+    folder.ledger.create()
+    with sole_writer(folder.saved) as writer:
+        rows = _rows(folder, writer, given)
+        public = {} if given.public is None else dict.fromkeys(given.public.ids, 0)
+        if given.public is not None and given.public_rows is not None:
+            rows.write_public(given.public.ids, *given.public_rows)
+        rows.write_private(blocks, public, progress)
+        rows.unread.tell(private, notice)
+        progress("learning")
+        model = _learned(rows, given, notice)
+        progress("describing")
+        understood = _understood(model, given)
+        progress("writing")
+        seal = writer.prepare(replace(model.generation(folder.saved), chunks=rows.chunks))
+        writer.commit(seal)
+    _write(folder, given, model, seal, understood)
+    LOG.info("fit: %d private records, strategy %s", rows.private, given.options.strategy)
+    return model
+
+
+def _rows(folder: Folder, writer: Writer, given: _Given) -> FitRows:
+    """What writes the rows; bound and labels are the public records' or the user's."""
+    labels = np.empty(0, dtype=object) if given.public_rows is None else given.public_rows[1]
+    none = np.empty((0, 0)) if given.public_rows is None else given.public_rows[0]
+    with _refused():
+        model = _estimator(given.options, 1, given.public_rows)
+        check_parameters(model.get_params(deep=False))
+        known = None
+        if isinstance(model, CertifiedClassifier):
+            known = model.label_set(labels[:0], labels)
+        bound = model.row_bound_of(none)
+    return FitRows(
+        writer,
+        folder.ledger,
+        given.encoding,
+        given.options,
+        bound,
+        known,
+        given.dates,
+        given.decimal,
+    )
+
+
+def _learned(
+    rows: FitRows, given: _Given, notice: Progress
+) -> CertifiedClassifier | CertifiedRegressor:
+    """The model of rows that were written."""
+    model = _estimator(given.options, rows.private, given.public_rows)
+    public = np.empty((0, given.encoding.width), dtype=np.float32), np.empty(0)
+    if given.public_rows is not None:
+        public = given.public_rows[0], rows.targets_of(given.public_rows[1])
+    with _refused(), _told(notice):
+        model.fit_stored(rows.stored(int(given.memory * 2**30)), public, rows.bound, rows.known)
+    return model
+
+
+def _understood(model: CertifiedClassifier | CertifiedRegressor, given: _Given) -> dict[str, Any]:
+    """What was understood of the tables, as a document."""
+    seen = None
+    if given.public is not None and given.public_rows is not None:
+        seen = (given.public.table, *given.public_rows)
+    return describe_fit(model.fitted_, given.options, given.encoding, given.declared, seen)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """What a model objects to, as a line for the user."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, NoCertificate, NotConverged) as error:
+        raise InvalidInput("fit", f"{error}{_class_remedy(error)}") from error
+
+
+def _write(
+    folder: Folder,
+    given: _Given,
+    model: CertifiedClassifier | CertifiedRegressor,
+    seal: str,
+    understood: dict[str, Any],
+) -> None:
+    """Write what the workspace holds beside the saved model."""
+    public = write_public(folder, None if given.public is None else given.public.table)
     content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    model.save(folder.secret_folder(token))
     write_whole(folder.model_file(digest), content)
-    folder.ledger.create()
     with folder.ledger.writing() as entries:
-        entries.set("options", json.dumps(asdict(options)))
-        settled = _settled(model, options, with_public=public_records is not None)
+        entries.set("options", json.dumps(asdict(given.options)))
+        settled = _settled(model, given.options, with_public=given.public is not None)
         entries.set("settled", json.dumps(asdict(settled)))
-        entries.set("encoding", coded.document())
-        for name, value in settings.items():
-            entries.set(name, value)
+        entries.set("encoding", given.encoding.document())
+        entries.set("dates", json.dumps(given.dates))
+        entries.set("understood", json.dumps(understood))
         entries.set("head", model.fitted_.head.document())
-        entries.add_records([] if public_records is None else public_records.ids, "public")
-        entries.add_records(private_records.ids, "private")
-        entries.add_model(
-            sha256=digest,
-            secret=token,
-            records_file=names,
-            evaluation=None
-            if public_rows is None
-            else json.dumps(evaluation(model.fitted_.head, *public_rows)),
-            files=index_of_files(folder, secret=token, records=names),
-        )
+        entries.set(PUBLIC, public)
+        scores = None
+        if given.public_rows is not None:
+            scores = json.dumps(evaluation(model.fitted_.head, *given.public_rows))
+        entries.add_model(sha256=digest, seal=seal, evaluation=scores)
     folder.ledger.close()
     for kind in ("models", "certificates", "records", "secret", "."):
-        sync(path / kind)
+        sync(folder.path / kind)
 
 
 def _check_place(workspace: Path, options: Options) -> None:
@@ -269,16 +339,6 @@ def _public_labels(public: _Records, options: Options) -> np.ndarray:
         different = np.unique(labels).tolist()
         refuse_mixed(public.path, options.label, different, "name all labels with --classes")
     return labels
-
-
-def _label_set(
-    options: Options, public: tuple[np.ndarray, np.ndarray] | None
-) -> list[str | int] | None:
-    """All labels, in order: those named, or else the public ones; None for a regression."""
-    if options.task == "regression":
-        return None
-    named = () if public is None else public[1]
-    return np.unique(named if options.classes is None else options.classes).tolist()
 
 
 def _check_disjoint(private: _Records, public: _Records | None) -> None:

@@ -3,18 +3,21 @@
     ledger.sqlite                  what was asked and done; the truth
     models/<sha256>.safetensors    the current model
     certificates/<n>.json          written from the ledger
-    records/*.parquet              the records as given, without those that were forgotten
-    secret/<token>/                what the next request starts from; never handed out
+    records/public.parquet         the public records as given
+    secret/saved/                  what the next request starts from; never handed out (`store`):
+                                   the model's state, and in chunks the private records as given,
+                                   without those that were forgotten, and their encoded rows
     secret/.lock                   while a process works on the requests
     audit.json                     the last audit, which the report shows
 
-A request writes its files under new names, then one ledger transaction makes them current, then
-what is no longer current is deleted (`workspace.forget` has the states). A process that is killed
-in between leaves the old state or the new one; the next that writes cleans up after it. Readers
-change nothing and wait for nobody.
+A request writes what changes under new names, then one ledger transaction makes it current, by the
+seal of its index, then what is no longer current is deleted (`workspace.forget` has the states). A
+process that is killed in between leaves the old state or the new one; the next that writes cleans
+up after it. Readers change nothing and wait for nobody.
 """
 
 import errno
+import json
 import os
 import platform
 import re
@@ -27,6 +30,8 @@ from expunge.accounting.certificate import parse_certificate
 from expunge.core.whole_file import remove_unfinished, sync, write_whole
 from expunge.errors import InvalidInput
 from expunge.ledger import Busy, Entries, Lease, Ledger, Model, Overtaken
+from expunge.store import NotErased, missing_files, settle, unerased_files
+from expunge.store.layout import INDEX, SECRET
 from expunge.store.lock import hold_lock
 from expunge.workspace.audit_record import AUDIT
 
@@ -35,12 +40,12 @@ __all__ = ["PUBLIC_RECORDS", "Folder", "current_model"]
 Seen = TypeVar("Seen")
 Result = TypeVar("Result")
 PUBLIC_RECORDS = "public.parquet"
+LINK = "is a link; delete what it leads to, then the link"
 # Names that we give, unfinished files included; whatever else lies there is not ours to sweep.
 OURS = {
     "models": re.compile(r"\.?[0-9a-f]{64}\.safetensors.*"),
     "certificates": re.compile(r"\.?\d+\.json.*"),
-    "records": re.compile(r"\.?(private-[0-9a-f]{8}|public)\.parquet.*"),
-    "secret": re.compile(r"[0-9a-f]{8}"),
+    "records": re.compile(r"\.?public\.parquet.*"),
     ".": re.compile(r"\.audit\.json\..*"),
 }
 
@@ -72,8 +77,10 @@ class Folder:
     def records_file(self, name: str) -> Path:
         return self.path / "records" / name
 
-    def secret_folder(self, name: str) -> Path:
-        return self.path / "secret" / name
+    @property
+    def saved(self) -> Path:
+        """Where the saved model lies, with its rows and the records (`expunge.store`)."""
+        return self.path / "secret/saved"
 
     # ---- readers ----------------------------------------------------------------------------
 
@@ -104,13 +111,11 @@ class Folder:
             return result  # pyright: ignore[reportReturnType]
 
     def strays(self, entries: Entries) -> tuple[Path, ...]:
-        """Our files that are not current: left behind, or still in the making."""
+        """Our files that are not current, but for the saved model's: left, or in the making."""
         model = current_model(entries)
         keep = {
             self.model_file(model.sha256),
-            self.records_file(model.records),
             self.records_file(PUBLIC_RECORDS),
-            self.secret_folder(model.secret),
             *map(self.certificate_file, entries.certificates()),
         }
         return tuple(
@@ -120,9 +125,29 @@ class Folder:
             if ours.fullmatch(path.name) and path not in keep
         )
 
+    def missing(self, model: Model, public: str) -> list[str]:
+        """The files of a generation that are not there, by their paths; contents are not looked at.
+
+        Args:
+            public: What the ledger says of the public records.
+        """
+        paths = [self.model_file(model.sha256)]
+        paths += [] if json.loads(public) is None else [self.records_file(PUBLIC_RECORDS)]
+        paths.append(self.saved / SECRET / INDEX)
+        paths = [path for path in paths if not path.exists()]
+        with suppress(InvalidInput):  # a damaged index is what verify finds
+            paths += missing_files(self.saved, seal=model.seal)
+        return [str(path) for path in paths]
+
     def unerased(self, entries: Entries) -> tuple[Path, ...]:
         """What a request or a refresh still has to erase; empty when all are honoured."""
-        return self.strays(entries) if entries.has_committed() else ()
+        if not entries.has_committed():
+            return ()
+        try:
+            saved = unerased_files(self.saved, seal=current_model(entries).seal)
+        except InvalidInput:  # a later request is just replacing it, or it is damaged
+            saved = (self.saved,)
+        return (*self.strays(entries), *saved)
 
     # ---- who works --------------------------------------------------------------------------
 
@@ -173,33 +198,32 @@ class Folder:
                     yield f"{file}: cannot be written ({error})"
         for path in self.strays(entries):
             yield from _erase(path)
+        try:
+            settle(self.saved, seal=current_model(entries).seal)
+        except NotErased as error:
+            for path in error.paths:
+                yield f"{path}: {LINK if path.is_symlink() else 'cannot be deleted'}"
         remove_unfinished(self.path / AUDIT)  # of an audit that was killed
         for kind in OURS:
             sync(self.path / kind)
 
 
 def _erase(path: Path) -> Iterator[str]:
-    """Delete a file, or a folder with all that is in it; yields what is still there, and why.
+    """Delete a file; yields that it is still there, and why.
 
     A link is left: what it leads to lies elsewhere, and would outlive it unseen.
     """
     try:
         if path.is_symlink():
-            raise OSError(errno.ELOOP, "is a link; delete what it leads to, then the link")
-        if not path.is_dir():
-            path.unlink()
-            return
-        for inner in sorted(path.iterdir()):
-            yield from _erase(inner)
-        path.rmdir()
+            raise OSError(errno.ELOOP, LINK)
+        path.unlink()
     except OSError as error:
-        if error.errno != errno.ENOTEMPTY:  # what is in it was named already
-            yield f"{path}: {error.strerror}"
+        yield f"{path}: {error.strerror}"
 
 
 def _state(model: Model) -> tuple[int, str]:
     """What tells one state of a workspace from another."""
-    return model.number, model.secret
+    return model.number, model.seal
 
 
 def current_model(entries: Entries) -> Model:

@@ -1,26 +1,21 @@
 """One request honoured: new files first, then the ledger's commit makes them current."""
 
 import hashlib
-import json
-import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import chain
 from typing import Any
-
-import pyarrow as pa
 
 from expunge.accounting.certificate import Certificate
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
-from expunge.ledger import Lease, Model, Overtaken, Request
+from expunge.ledger import Lease, Overtaken, Request
+from expunge.store import Chunk, NewChunk, read, sole_writer
+from expunge.store.writing import Writer
 from expunge.workspace.current_model import loaded
-from expunge.workspace.encoding import Encoding
-from expunge.workspace.evaluation import evaluation
-from expunge.workspace.folder import PUBLIC_RECORDS, Folder, current_model
-from expunge.workspace.labels import labels_of
+from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.options import Options
-from expunge.workspace.sealed_files import index_of_files, read_sealed
-from expunge.workspace.table_limits import OWN
-from expunge.workspace.tables import compute, read_table, write_table
+from expunge.workspace.record_chunks import without_records
 
 __all__ = ["honour"]
 
@@ -32,63 +27,55 @@ def honour(
 
     Raises:
         Overtaken: the lease is another's by now, or the model is no longer the one begun with.
-        Refused, InvalidInput, OSError: the request is pending as before.
+        Refused, InvalidInput, OSError: the request is pending as before, unless it is committed and
+            only erasing failed.
     """
-    before, options, coded = folder.look(
-        lambda entries, model: (model, entries.setting("options"), entries.setting("encoding"))
+    ids = request.records
+    before, options, rows, public = folder.look(
+        lambda entries, model: (
+            model,
+            entries.setting("options"),
+            entries.places(ids),
+            entries.counts()["public"],
+        )
     )
     options = Options.of(options)
-    progress(f"{request.name}: loading")
-    model = loaded(folder, before)
-    progress(f"{request.name}: forgetting {len(request.records):,} records")
-    try:
-        name = request.name if options.publish_names else None
-        certificate = model.forget(list(request.records), request=name)
-    except (NoCertificate, ValueError) as error:
-        raise Refused(str(error)) from error
-    progress(f"{request.name}: writing")
-    files = _write_files(folder, before, request, options, model)
-    scores = _evaluation(folder, coded, options, before, model)
-    with folder.ledger.writing() as entries:
-        entries.check_lease(lease)
-        if current_model(entries) != before:
-            raise Overtaken(f"model {before.number} is no longer current")
-        after = entries.add_model(
-            **files, evaluation=scores, honours=request, certificate=certificate.canonical()
-        )
-        if not options.released:
-            entries.erase_earlier(after)
+    with sole_writer(folder.saved, seal=before.seal) as writer:
+        progress(f"{request.name}: loading")
+        model = loaded(folder, before)
+        progress(f"{request.name}: forgetting {len(ids):,} records")
+        try:
+            name = request.name if options.publish_names else None
+            certificate = model.forget([row - public for row in rows], request=name)
+        except (NoCertificate, ValueError) as error:
+            raise Refused(str(error)) from error
+        progress(f"{request.name}: writing")
+        gone = dict(zip(rows, ids, strict=True))
+        records = without_records(read(folder.saved), gone, options.id)
+        files = write_generation(folder, writer, model, records)
+        with folder.ledger.writing() as entries:
+            entries.check_lease(lease)
+            if current_model(entries) != before:
+                raise Overtaken(f"model {before.number} is no longer current")
+            after = entries.add_model(**files, honours=request, certificate=certificate.canonical())
+            if not options.released:
+                entries.erase_earlier(after)
+        writer.commit(after.seal)
     return certificate
 
 
-def _write_files(
-    folder: Folder, before: Model, request: Request, options: Options, model: Any
+def write_generation(
+    folder: Folder, writer: Writer, model: Any, records: Iterable[Chunk | NewChunk]
 ) -> dict[str, str]:
-    """Write what the new model consists of, under new names; returns them for the ledger."""
-    token = secrets.token_hex(4)
-    records = f"private-{token}.parquet"
-    path = folder.records_file(before.records)
-    table = read_table(path, limits=OWN, content=read_sealed(folder, before, path))
-    gone = compute.is_in(
-        table[options.id].cast(pa.string()), value_set=pa.array(request.records, pa.string())
-    )
-    write_table(table.filter(compute.invert(gone)), folder.records_file(records))
+    """Write what a new model consists of, under new names; returns hash and seal for the ledger.
+
+    Args:
+        records: The chunks of the records as given.
+    """
+    generation = model.generation(folder.saved)
+    seal = writer.prepare(replace(generation, chunks=chain(generation.chunks, records)))
     content = model.model_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    model.save(folder.secret_folder(token))
     write_whole(folder.model_file(digest), content)
-    for kind in ("models", "records", "secret"):
-        sync(folder.path / kind)
-    files = index_of_files(folder, secret=token, records=records)
-    return {"sha256": digest, "secret": token, "records_file": records, "files": files}
-
-
-def _evaluation(
-    folder: Folder, encoding: str, options: Options, before: Model, model: Any
-) -> str | None:
-    path = folder.records_file(PUBLIC_RECORDS)
-    if not path.exists():
-        return None
-    table = read_table(path, limits=OWN, content=read_sealed(folder, before, path))
-    rows = Encoding.of(encoding).encode(path, table)
-    return json.dumps(evaluation(model.fitted_.head, rows, labels_of(path, table, options)))
+    sync(folder.path / "models")
+    return {"sha256": digest, "seal": seal}

@@ -23,24 +23,50 @@ from expunge.workspace.encoding import LARGEST, NUMBERS, Encoding, Number
 from expunge.workspace.options import Options
 from expunge.workspace.tables import is_text, number_in
 
-__all__ = ["private_labels", "read_numbers"]
+__all__ = ["Label", "Unread", "private_labels", "read_numbers"]
 
 Notice = Callable[[str], None]
 Label = str | int
 
 
-def read_numbers(
-    path: Path, table: pa.Table, encoding: Encoding, notice: Notice, decimal: str = "."
-) -> pa.Table:
-    """Read the number columns of a table as numbers; what cannot be read is missing.
+class Unread:
+    """Counts private values that cannot be read, over all blocks of a table."""
 
-    Raises:
-        InvalidInput: a column of which no value can be read.
-    """
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], list[int]] = {}
+
+    def count(self, what: str, kind: str, unread: int, absent: np.ndarray) -> None:
+        """Count a block's values of a column.
+
+        Args:
+            unread: How many of them cannot be read.
+            absent: Which of them have no value for the model, whatever the reason.
+        """
+        known = self._seen.setdefault((what, kind), [0, 0, 0])
+        for place, more in enumerate((unread, int(absent.sum()), len(absent))):
+            known[place] += more
+
+    def tell(self, path: Path, notice: Notice) -> None:
+        """Tell the operator how many values of each column could not be read.
+
+        Raises:
+            InvalidInput: nothing in a column can be read.
+        """
+        for (what, kind), (unread, absent, count) in self._seen.items():
+            if unread and absent == count:
+                raise InvalidInput(str(path), f"{what}: no value can be read {kind}")
+            if unread:
+                notice(f"{path}: {what}: {unread:,} of {count:,} cannot be read {kind}")
+
+
+def read_numbers(
+    path: Path, table: pa.Table, encoding: Encoding, tally: Unread, decimal: str = "."
+) -> pa.Table:
+    """Read the number columns of a table as numbers; what cannot be read is missing."""
     for name, rule in encoding.rules.items():
         if isinstance(rule, Number) and name in table.column_names:
             values, unread = _numbers(_check_castable(path, name, table[name]), rule, decimal)
-            _tell(path, f"column {name!r}", "as a number", unread, values, notice)
+            tally.count(f"column {name!r}", "as a number", unread, np.isnan(values))
             place = table.column_names.index(name)
             table = table.set_column(place, name, pa.array(values, from_pandas=True))
     return table
@@ -51,7 +77,7 @@ def private_labels(
     table: pa.Table,
     options: Options,
     known: Sequence[Label] | None,
-    notice: Notice,
+    tally: Unread,
     decimal: str = ".",
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the labels, and tell which rows have none that can be read, so that they are blanked.
@@ -60,7 +86,7 @@ def private_labels(
         known: All labels, of the public records or named by the user; None for a regression.
 
     Raises:
-        InvalidInput: the column is not there, or no label in it can be read.
+        InvalidInput: the column is not there.
     """
     name = options.label
     if name not in table.column_names:
@@ -75,8 +101,7 @@ def private_labels(
         blank = places < 0
         labels = np.asarray(known)[np.maximum(places, 0)]
         kind = "as one of the labels; name all labels with --classes"
-    shown = np.where(blank, math.nan, 0.0)
-    _tell(path, f"labels in {name!r}", kind, int(blank.sum()), shown, notice)
+    tally.count(f"labels in {name!r}", kind, int(blank.sum()), blank)
     return labels, blank
 
 
@@ -128,18 +153,3 @@ def _places(column: pa.ChunkedArray, known: Sequence[Label]) -> np.ndarray:
     texts = column.cast(pa.string()).combine_chunks().dictionary_encode()
     each = np.array([*(place(text) for text in texts.dictionary.to_pylist()), -1])
     return each[texts.indices.fill_null(len(each) - 1).to_numpy(zero_copy_only=False)]
-
-
-def _tell(
-    path: Path, what: str, kind: str, unread: int, values: np.ndarray, notice: Notice
-) -> None:
-    """Tell the operator how many values of a column could not be read.
-
-    Raises:
-        InvalidInput: nothing in the column can be read.
-    """
-    if not unread:
-        return
-    if np.isnan(values).all():
-        raise InvalidInput(str(path), f"{what}: no value can be read {kind}")
-    notice(f"{path}: {what}: {unread:,} of {len(values):,} cannot be read {kind}")

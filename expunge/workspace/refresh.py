@@ -12,16 +12,15 @@ private record: nothing is said of distances, or of what the solver did.
 
 import hashlib
 import logging
-import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from expunge.core.whole_file import sync
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.ledger import Lease, Model, Overtaken
-from expunge.store import Locked
+from expunge.store import Locked, NotErased, read, sole_writer
 from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.forget import PAUSE, Pending
 from expunge.workspace.status import status
@@ -63,7 +62,8 @@ def _at_work(folder: Folder, progress: Progress) -> tuple[str, ...]:
         try:
             with folder.leased() as lease:
                 folder.finish(lease)
-                _renew(folder, lease, progress)
+                with suppress(NotErased):  # `finish` says what is left
+                    _renew(folder, lease, progress)
                 left = folder.finish(lease)
                 LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
                 return left
@@ -79,27 +79,27 @@ def _renew(folder: Folder, lease: Lease, progress: Progress) -> None:
         Overtaken: the lease is another's by now, or the model is no longer the one begun with.
     """
     from expunge.workspace.current_model import loaded
-    from expunge.workspace.sealed_files import index_of_files
+    from expunge.workspace.honour import write_generation
+    from expunge.workspace.record_chunks import RECORDS
 
     before = folder.look(lambda _, model: model)
-    progress("loading")
-    model = loaded(folder, before)
-    progress("a pass over the records")
-    try:
-        model.refresh()
-    except NoCertificate as error:
-        raise Refused(str(error)) from error
-    _check_unchanged(folder, before, model)
-    progress("writing")
-    token = secrets.token_hex(4)
-    model.save(folder.secret_folder(token))
-    sync(folder.path / "secret")
-    files = index_of_files(folder, secret=token, records=before.records)
-    with folder.ledger.writing() as entries:
-        entries.check_lease(lease)
-        if current_model(entries) != before:
-            raise Overtaken(f"model {before.number} is no longer current")
-        entries.refresh_model(before, secret=token, files=files)
+    with sole_writer(folder.saved, seal=before.seal) as writer:
+        progress("loading")
+        model = loaded(folder, before)
+        progress("a pass over the records")
+        try:
+            model.refresh()
+        except NoCertificate as error:
+            raise Refused(str(error)) from error
+        _check_unchanged(folder, before, model)
+        progress("writing")
+        files = write_generation(folder, writer, model, read(folder.saved).chunks(RECORDS))
+        with folder.ledger.writing() as entries:
+            entries.check_lease(lease)
+            if current_model(entries) != before:
+                raise Overtaken(f"model {before.number} is no longer current")
+            entries.refresh_model(before, seal=files["seal"])
+        writer.commit(files["seal"])
 
 
 def _check_unchanged(folder: Folder, before: Model, model: Any) -> None:

@@ -14,12 +14,15 @@ from expunge.ledger import Model, Request
 from expunge.report.page import page
 from expunge.report.words import longest_weights
 from expunge.unlearning.linear.langevin import Langevin, setting_of
+from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
+from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import read_evaluation
 from expunge.workspace.folder import Folder
 from expunge.workspace.held_out import evaluate_held_out
 from expunge.workspace.options import Options
+from expunge.workspace.public_records import PUBLIC, evaluate_on_public
 from expunge.workspace.verify import verify
 
 __all__ = ["checked_sentence", "longest_of", "report", "retraining_sentence"]
@@ -48,6 +51,8 @@ def report(
             entries.requests(),
             entries.counts(),
             entries.setting("options"),
+            entries.setting("encoding"),
+            entries.setting(PUBLIC),
             entries.certificate_of(model),
         ),
         lambda said: _document(folder, said, operator, test),
@@ -65,6 +70,8 @@ class _Stated(NamedTuple):
     requests: list[Request]
     records: dict[str, int]
     options: str
+    encoding: str
+    public: str
     certificate: str | None
 
 
@@ -81,7 +88,7 @@ def _document(
         vars(price) for price in estimator.plan(min(forget, estimator.fitted_.job.roster.private))
     ]
     taken = None if certificate is None else certificate["strategy"]
-    evaluations = _evaluations(said.models)
+    evaluations = _evaluations(folder, said, estimator.fitted_.head)
     if test is not None:
         evaluations.append({"name": "now", **evaluate_held_out(folder, model, test)})
     return {
@@ -183,14 +190,17 @@ def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
     return f"{sentence}. Typical of such solvers, not measured on these records."
 
 
-def _evaluations(models: list[Model]) -> list[dict[str, Any]]:
-    """Evaluations before the last deletion and after it, where both are still there."""
-    names = ["before", "after"] if len(models) > 1 else ["fitted"]
-    return [
-        {"name": name, "on": LEARNED_FROM, **read_evaluation(model.evaluation)}
-        for name, model in zip(names, models[-2:], strict=True)
-        if model.evaluation is not None
-    ]
+def _evaluations(folder: Folder, said: _Stated, head: LinearHead) -> list[dict[str, Any]]:
+    """Evaluations of the fitted model, where it is still there, and of the current one."""
+    evaluations, first = [], said.models[0].evaluation
+    if first is not None:
+        evaluations.append({"name": "fitted", "on": LEARNED_FROM, **read_evaluation(first)})
+    if len(said.models) > 1:
+        options, encoding = Options.of(said.options), Encoding.of(said.encoding)
+        after = evaluate_on_public(folder, said.public, options, encoding, head)
+        if after is not None:
+            evaluations.append({"name": "after", "on": LEARNED_FROM, **after})
+    return evaluations
 
 
 def _trade_offs(estimator: Any, forget: int) -> dict[str, Any] | None:

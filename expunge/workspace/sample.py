@@ -13,7 +13,7 @@ from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
-from expunge.workspace.given_ids import composed
+from expunge.workspace.given_ids import known_ids
 
 __all__ = ["Sampling", "sample"]
 
@@ -59,11 +59,15 @@ def sample(
     if not shards:
         check_writable(output)
     folder = Folder.opened(workspace)
-    job = folder.steady(lambda _, model: model, lambda model: loaded(folder, model).fitted_.job)
+    job, places = folder.steady(
+        lambda entries, model: (model, entries.places(known_ids(entries, forget))),
+        lambda said: (loaded(folder, said[0], on_disk=False).fitted_.job, said[1]),
+    )
     folder.ledger.close()
     try:
         strategy = Langevin(sampling.learn_steps, sampling.sigma)
-        rows = job.roster.rows_of([composed(record) for record in forget]) if forget else []
+        numbers = [place - job.roster.public for place in places]
+        rows = job.roster.rows_of(numbers) if forget else []
         if not rows and sampling.regime != "learned":
             raise ValueError("ids: name the records that are forgotten")
         ensemble = sampled(

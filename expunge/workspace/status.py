@@ -10,7 +10,7 @@ from expunge.ledger import Entries, Model
 from expunge.workspace.evaluation import read_evaluation
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options, Settled
-from expunge.workspace.sealed_files import missing_files
+from expunge.workspace.public_records import PUBLIC
 from expunge.workspace.stored_settings import read_object
 
 __all__ = ["status"]
@@ -20,8 +20,12 @@ def status(workspace: Path) -> dict[str, Any]:
     """The status as a document. The hash of a model without noise is for the operator alone."""
     folder = Folder.opened(workspace)
     document, missing = folder.steady(
-        lambda entries, model: (_document(folder, entries, model), model),
-        lambda seen: (seen[0], missing_files(folder, seen[1])),
+        lambda entries, model: (
+            _document(folder, entries, model),
+            model,
+            entries.setting(PUBLIC),
+        ),
+        lambda seen: (seen[0], folder.missing(seen[1], seen[2])),
     )
     folder.ledger.close()
     return {"workspace": str(workspace)} | document | {"missing": missing}

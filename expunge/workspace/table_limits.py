@@ -33,6 +33,19 @@ class TableLimits:
     width: int = 5000
     inflated: int = 4 << 30
 
+    def check_size(self, path: Path, size: int) -> None:
+        """Refuse a table that is too large.
+
+        Raises:
+            InvalidInput: it is.
+        """
+        if size > self.inflated:
+            raise InvalidInput(
+                str(path),
+                f"holds more than {self.inflated:,} bytes when it is read; "
+                "--max-inflated raises the limit",
+            )
+
 
 USUAL = TableLimits()
 OWN = TableLimits(inflated=1 << 62)  # what a workspace wrote may be as large as it is
@@ -64,7 +77,7 @@ def inflate(path: Path, content: bytes, limits: TableLimits) -> bytes:
     inflated = io.BytesIO()
     with gzip.open(io.BytesIO(content)) as file:
         while block := file.read(BLOCK):
-            _check_size(path, inflated.tell() + len(block), limits)
+            limits.check_size(path, inflated.tell() + len(block))
             inflated.write(block)
     return inflated.getvalue()
 
@@ -91,14 +104,5 @@ def _batches(
     # Arrow's threads may outlive a process that exits on bad input, and abort it.
     for batch in file.iter_batches(BATCH, use_threads=False):
         size += batch.nbytes
-        _check_size(path, size, limits)
+        limits.check_size(path, size)
         yield batch
-
-
-def _check_size(path: Path, size: int, limits: TableLimits) -> None:
-    if size > limits.inflated:
-        raise InvalidInput(
-            str(path),
-            f"holds more than {limits.inflated:,} bytes when it is read; "
-            "--max-inflated raises the limit",
-        )

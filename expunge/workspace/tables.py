@@ -6,7 +6,7 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,13 @@ from expunge.workspace.given_ids import composed
 from expunge.workspace.table_limits import USUAL, TableLimits, inflate, read_parquet
 
 __all__ = [
+    "check_columns",
     "check_output",
     "compute",
+    "first_line",
     "ids_of",
     "is_text",
+    "kind_of",
     "list_columns",
     "number_in",
     "read_ids",
@@ -70,7 +73,7 @@ def read_table(
     Raises:
         InvalidInput: not such a table, an empty one, one that repeats a column, or too large a one.
     """
-    kind = _kind(path)
+    kind = kind_of(path)
     content = path.read_bytes() if content is None else content
     try:
         if path.suffix == ".gz":
@@ -80,7 +83,7 @@ def read_table(
         else:
             table = read_parquet(path, content, limits)
     except (pa.ArrowException, zlib.error, EOFError, csv.Error, OSError) as error:
-        raise InvalidInput(str(path), f"cannot be read ({_first_line(error)})") from error
+        raise InvalidInput(str(path), f"cannot be read ({first_line(error)})") from error
     if not table.num_rows:
         raise InvalidInput(str(path), "no rows")
     return table
@@ -92,7 +95,7 @@ def check_output(path: Path) -> None:
     Raises:
         InvalidInput, OSError: it cannot.
     """
-    _kind(path)
+    kind_of(path)
     check_writable(path)
 
 
@@ -101,7 +104,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 
     In CSV a text that a spreadsheet would run as a formula (=1+1) gets an apostrophe in front.
     """
-    kind, buffer = _kind(path), io.BytesIO()
+    kind, buffer = kind_of(path), io.BytesIO()
     if kind == "csv":
         arrow_csv.write_csv(_without_formulas(table), buffer)
     else:
@@ -110,8 +113,11 @@ def write_table(table: pa.Table, path: Path) -> None:
     write_whole(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
-def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
+def ids_of(path: Path, table: pa.Table, column: str, row: int = 1) -> list[str]:
     """The id column, as text in Unicode's composed form (NFC).
+
+    Args:
+        row: The number of the first row, in the whole of which the table is a block.
 
     Raises:
         InvalidInput: it is not there, empty somewhere, repeated, or of a type that cannot be an id.
@@ -122,9 +128,9 @@ def ids_of(path: Path, table: pa.Table, column: str) -> list[str]:
     if not (pa.types.is_integer(values.type) or is_text(values.type)):
         raise InvalidInput(str(path), f"ids in {column!r} are {values.type}; use text or integers")
     seen: dict[str, None] = {}
-    for row, given in enumerate(values.cast(pa.string()).to_pylist(), start=1):
+    for number, given in enumerate(values.cast(pa.string()).to_pylist(), start=row):
         if given is None or not given.strip():
-            raise InvalidInput(str(path), f"row {row} has no id")
+            raise InvalidInput(str(path), f"row {number} has no id")
         record = composed(given)
         if record != record.strip() or not record.isprintable():
             problem = "begins or ends with blanks, or holds characters that cannot be printed"
@@ -141,7 +147,12 @@ def read_ids(text: str) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """Which kind of table a file is, by its name.
+
+    Raises:
+        InvalidInput: the name says none.
+    """
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() not in KINDS:
         raise InvalidInput(str(path), "the name must end in .csv or .parquet, and maybe .gz")
@@ -218,6 +229,17 @@ def _escape(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) and number_in(text) is None else text
 
 
+def check_columns(path: Path, names: Sequence[str]) -> None:
+    """Refuse a column that is there twice.
+
+    Raises:
+        InvalidInput: one is; it is named.
+    """
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(str(path), f"column {name!r} is there twice")
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Strings, also as a dictionary of them."""
     if pa.types.is_dictionary(kind):
@@ -230,5 +252,5 @@ def list_columns(table: pa.Table) -> str:
     return ", ".join(repr(name) for name in table.column_names[:20])
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__

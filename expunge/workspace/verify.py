@@ -21,6 +21,7 @@ from expunge.errors import Altered, InvalidInput, MissingPackage
 from expunge.ledger import Entries, Model, Request
 from expunge.workspace.folder import Folder
 from expunge.workspace.generation_checks import covered_files, generation_differences
+from expunge.workspace.public_records import PUBLIC
 
 __all__ = ["verify"]
 
@@ -55,6 +56,7 @@ class _Stated:
     model: Model
     options: str
     head: str
+    public: str
     certificates: dict[int, str]
     unwritten: set[int]
     current: str | None
@@ -74,6 +76,7 @@ def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
         model=model,
         options=entries.setting("options"),
         head=entries.setting("head"),
+        public=entries.setting(PUBLIC),
         certificates=entries.certificates(),
         unwritten=set(entries.certificates("committed")),
         current=entries.certificate_of(model),
@@ -87,7 +90,7 @@ def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
 def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
     rows = folder.ledger.check()
     faults = _file_difference(folder.model_file(said.model.sha256), said.model.sha256)
-    faults += generation_differences(folder, said.model, said.options, said.head)
+    faults += generation_differences(folder, said.model, said.options, said.head, said.public)
     for number, document in said.certificates.items():
         file = folder.certificate_file(number)
         if file.exists() or number not in said.unwritten:

@@ -242,6 +242,7 @@ NONSENSE = {
     "separator": ("", "::", "x", '"'),
     "decimal": ("", ";", "point"),
     "text_encoding": ("martian", "rot13"),
+    "memory": ("-1", "nan", "inf", "x"),
     "json": (),  # a switch
 }
 

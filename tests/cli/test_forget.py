@@ -7,7 +7,7 @@ import pytest
 from expunge.ledger import sqlite_file
 from tests.cli.test_main import expunge
 from tests.cli.workspaces import made, printed, refused, tables
-from tests.workspace.tables_made import change_ledger, everything_in
+from tests.workspace.tables_made import change_ledger, everything_in, private_chunk
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_the_same_command_twice_ends_0_and_says_so(workspace):
 
 
 def test_what_cannot_be_erased_exits_1_and_every_command_says_what_it_is(workspace, tmp_path):
-    (records,) = (workspace / "records").glob("private-*")
+    records = private_chunk(workspace)
     records.rename(tmp_path / "rows.parquet")
     records.symlink_to(tmp_path / "rows.parquet")
     outcome = expunge("forget", workspace, "00003")

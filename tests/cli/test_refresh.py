@@ -1,5 +1,7 @@
 """`expunge refresh`: the status afterwards, or one line."""
 
+import shutil
+
 import pytest
 
 from tests.cli.test_main import expunge
@@ -26,8 +28,9 @@ def test_people_read_what_was_done(workspace):
 
 
 def test_what_cannot_be_erased_ends_1_and_is_named(workspace, tmp_path):
-    (old,) = (workspace / "secret").iterdir()
-    (old / "link").symlink_to(tmp_path)
+    (old,) = (workspace / "secret/saved/secret").glob("state-*")
+    shutil.move(old, tmp_path / "elsewhere")
+    old.symlink_to(tmp_path / "elsewhere")
     outcome = expunge("refresh", workspace, "--json")
     assert outcome.status == 1
     assert outcome.document["journal"][0]["state"] == "committed"

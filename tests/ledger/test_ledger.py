@@ -17,7 +17,7 @@ def ledger(tmp_path):
     with made.writing() as entries:
         entries.add_records(["p1", "p2"], "public")
         entries.add_records([f"r{i}" for i in range(9)], "private")
-        entries.add_model(sha256="a", secret="s1", records_file="f1", evaluation="{}")
+        entries.add_model(sha256="a", seal="s1", evaluation="{}")
     yield made
     made.close()
 
@@ -37,7 +37,7 @@ def test_counts_follow_roles_and_requests(ledger):
         assert entries.counts() == {"public": 2, "private": 9, "forgotten": 0}
         request = entries.add_request(["r1", "r2"])
         assert entries.counts() == {"public": 2, "private": 9, "forgotten": 0}
-        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=request)
+        entries.add_model(sha256="b", seal="s2", honours=request)
         assert entries.counts() == {"public": 2, "private": 7, "forgotten": 2}
 
 
@@ -70,9 +70,7 @@ def test_a_model_that_honours_a_request_commits_it_and_its_records_leave(ledger)
     with ledger.writing() as entries:
         request = entries.add_request(["r1"])
         other = entries.add_request(["r2"])
-        model = entries.add_model(
-            sha256="b", secret="s2", records_file="f2", honours=request, certificate="{}"
-        )
+        model = entries.add_model(sha256="b", seal="s2", honours=request, certificate="{}")
     with ledger.reading() as entries:
         assert [one.state for one in entries.requests()] == ["committed", "pending"]
         assert entries.requests("pending") == [other]
@@ -89,7 +87,7 @@ def test_a_committed_request_is_honoured_once_it_is_closed_and_no_pending_one_is
     with ledger.writing() as entries:
         done = entries.add_request(["r1"])
         entries.add_request(["r2"])
-        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=done)
+        entries.add_model(sha256="b", seal="s2", honours=done)
         entries.close_committed()
     with ledger.reading() as entries:
         assert [entries.state_of(number) for number in (1, 2)] == ["honoured", "pending"]
@@ -99,10 +97,10 @@ def test_a_committed_request_is_honoured_once_it_is_closed_and_no_pending_one_is
 def test_a_request_is_committed_once(ledger):
     with ledger.writing() as entries:
         request = entries.add_request(["r1"])
-        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=request)
+        entries.add_model(sha256="b", seal="s2", honours=request)
     before = rows(ledger)
     with pytest.raises(Overtaken, match="no longer pending"), ledger.writing() as entries:
-        entries.add_model(sha256="c", secret="s3", records_file="f3", honours=request)
+        entries.add_model(sha256="c", seal="s3", honours=request)
     assert rows(ledger) == before
 
 
@@ -148,7 +146,7 @@ def test_whoever_takes_the_lease_leaves_the_holder_before_without_it(ledger):
 
 def test_hash_and_scores_of_earlier_models_can_be_erased(ledger):
     with ledger.writing() as entries:
-        model = entries.add_model(sha256="b", secret="s2", records_file="f2", evaluation="[]")
+        model = entries.add_model(sha256="b", seal="s2", evaluation="[]")
         entries.erase_earlier(model)
         assert [one.evaluation for one in entries.models()] == [None, "[]"]
         assert [one.sha256 for one in entries.models()] == ["erased", "b"]
@@ -171,7 +169,7 @@ def test_hash_and_scores_of_earlier_models_can_be_erased(ledger):
 def test_an_id_that_cannot_leave_is_named_and_nothing_is_written(ledger, ids, complaint):
     with ledger.writing() as entries:
         done = entries.add_request(["r8"])
-        entries.add_model(sha256="b", secret="s2", records_file="f2", honours=done)
+        entries.add_model(sha256="b", seal="s2", honours=done)
         entries.add_request(["r7"])
     before = rows(ledger)
     with pytest.raises(InvalidInput, match=complaint), ledger.writing() as entries:
@@ -228,7 +226,7 @@ def test_an_exception_undoes_the_whole_block(ledger):
     def interrupted():
         with ledger.writing() as entries:
             request = entries.add_request(["r1"])
-            entries.add_model(sha256="b", secret="s2", records_file="f2", honours=request)
+            entries.add_model(sha256="b", seal="s2", honours=request)
             raise KeyboardInterrupt
 
     before = rows(ledger)

@@ -35,14 +35,14 @@ def test_the_ledger_holds_ids_and_roles_of_records_but_no_values(made):
     assert {column["name"] for column in made.get_columns("records")} == {
         "id",
         "role",
-        "forgotten_by",
+        "place",
+        "seal",
     }
 
 
 @pytest.mark.parametrize(
     ("table", "column", "target"),
     [
-        ("records", "forgotten_by", "requests"),
         ("requested", "request", "requests"),
         ("requested", "record", "records"),
         ("models", "request", "requests"),

@@ -20,26 +20,26 @@ CHANGES = (
     "UPDATE requests SET state = 'honoured' WHERE number = 2",
     "UPDATE requested SET record = 'r8' WHERE record = 'r2'",
     "UPDATE models SET sha256 = 'c' WHERE number = 2",
-    "UPDATE models SET files = '{1}' WHERE number = 2",
+    "UPDATE models SET seal = 's3' WHERE number = 2",
     "DELETE FROM models WHERE number = 2",
     "UPDATE certificates SET document = '{\"epsilon\": 0.1}'",
     "UPDATE seals SET value = 'x' WHERE name = 'settings'",
     "DELETE FROM seals WHERE name = 'models'",
-    "UPDATE records SET role = 'public' WHERE id = 'r1'",
-    "UPDATE records SET role = 'prifate' WHERE id = 'r3'",
-    "UPDATE records SET forgotten_by = NULL WHERE id = 'r1'",
-    "UPDATE records SET forgotten_by = 2 WHERE id = 'r4'",
-    "DELETE FROM records WHERE id = 'p1'",
-    "INSERT INTO records VALUES ('p3', 'public', NULL)",
+    "DELETE FROM seals WHERE name = 'records'",
+    "UPDATE seals SET value = replace(value, '9 private', '8 private') WHERE name = 'records'",
     "CREATE TABLE more (name)",
 )
-# What only a look at every record finds.
+# What only a look at every record finds, or at the record in question.
 QUIET = (
+    "UPDATE records SET role = 'public' WHERE id = 'r7'",
+    "UPDATE records SET role = 'prifate' WHERE id = 'r7'",
+    "UPDATE records SET place = 3 WHERE id = 'r7'",
+    "UPDATE records SET seal = 3 WHERE id = 'r7'",
+    "DELETE FROM records WHERE id = 'r7'",
     "UPDATE records SET id = 'r7b' WHERE id = 'r7'",
+    "INSERT INTO records VALUES ('r9', 'private', 11, 0)",
     "UPDATE records SET role = CASE id WHEN 'p1' THEN 'private' ELSE 'public' END "
-    "WHERE id IN ('p1', 'r5')",
-    "UPDATE records SET forgotten_by = CASE id WHEN 'r1' THEN NULL ELSE 1 END "
-    "WHERE id IN ('r1', 'r6')",
+    "WHERE id IN ('p1', 'r7')",
 )
 
 
@@ -51,12 +51,10 @@ def ledger(tmp_path):
         entries.set("options", '{"epsilon": 1}')
         entries.add_records(["p1", "p2"], "public")
         entries.add_records([f"r{i}" for i in range(9)], "private")
-        entries.add_model(sha256="a", secret="s1", records_file="f1", files='{"f1": "0"}')
+        entries.add_model(sha256="a", seal="s1")
         first = entries.add_request(["r1"])
         entries.add_request(["r2"])
-        entries.add_model(
-            sha256="b", secret="s2", records_file="f2", honours=first, certificate="{}"
-        )
+        entries.add_model(sha256="b", seal="s2", honours=first, certificate="{}")
     yield made
     made.close()
 
@@ -89,8 +87,19 @@ def test_what_only_a_look_at_every_record_shows_is_found_by_the_whole_check(ledg
         ledger.check()
 
 
+@pytest.mark.parametrize("statement", QUIET)
+def test_whoever_asks_for_a_record_that_was_changed_is_refused(ledger, statement):
+    """A damaged record must not pass for one that is unknown, public or in another row."""
+    change(ledger, statement)
+    asked = "r9" if "INSERT" in statement else "r7"
+    with ledger.reading() as entries, pytest.raises(Altered, match="records"):
+        entries.outcomes([asked])
+    with pytest.raises(Altered, match="records"), ledger.writing() as entries:
+        entries.add_request([asked])
+
+
 def test_a_writer_does_not_seal_what_others_changed(ledger):
-    change(ledger, QUIET[0])
+    change(ledger, "UPDATE records SET id = 'r7b' WHERE id = 'r7'")
     with ledger.writing() as entries:
         entries.add_records(["r9"], "private")
         entries.add_request(["r3"])

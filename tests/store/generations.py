@@ -2,13 +2,24 @@
 
 import functools
 import hashlib
+from contextlib import suppress
 
 import numpy as np
 
 from expunge.accounting import Assumptions, History, Phase
 from expunge.accounting.issue import issue
 from expunge.accounting.stated import Stated
-from expunge.store import Generation, Lineage, erase_rows, pack, split, unpack, write
+from expunge.store import (
+    Generation,
+    Lineage,
+    erase_rows,
+    pack,
+    read,
+    sole_writer,
+    split,
+    unpack,
+    write,
+)
 
 FIT, OTHER_FIT = "ab" * 16, "cd" * 16
 ROWS, EACH = 40, 8
@@ -80,6 +91,15 @@ def following(saved, fit=FIT):
     request = saved.document["requests"] + 1
     chunks = erase_rows(saved, "private", [forgotten_row(request)])
     return Generation(**parts_after(request, fit), chunks=chunks)
+
+
+def left_prepared(folder):
+    """Write the next generation and die before a ledger commits it; returns its seal."""
+    saved, seals = read(folder), []
+    with suppress(KeyboardInterrupt), sole_writer(folder, seal=saved.index.seal) as writer:
+        seals.append(writer.prepare(following(saved)))
+        raise KeyboardInterrupt
+    return seals[0]
 
 
 def rows_of(saved):

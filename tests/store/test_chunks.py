@@ -95,7 +95,9 @@ def test_arrays_of_different_lengths_are_refused():
 
 def test_erasing_zeroes_the_named_rows_and_no_other():
     content = pack({"x": values(), "y": np.arange(1, 41)})
-    back = unpack(zero_rows(content, [3, 39]))
+    file = File.of("chunk-0123456789abcdef-0.safetensors", content)
+    chunk = Chunk(table="private", first=0, stop=40, file=file)
+    back = unpack(zero_rows(content, chunk, [3, 39]))
     gone = np.isin(np.arange(40), [3, 39])
     np.testing.assert_array_equal(back["x"], np.where(gone[:, None], 0, values()))
     np.testing.assert_array_equal(back["y"], np.where(gone, 0, np.arange(1, 41)))
@@ -114,7 +116,8 @@ def test_a_chunk_of_another_form_is_erased_as_its_owner_says(tmp_path):
     folder = saved_in(tmp_path / "m")
     asked = []
 
-    def erase(content, places):
+    def erase(content, chunk, places):
+        assert chunk.first == 8
         asked.append(places)
         return b"what is left"
 

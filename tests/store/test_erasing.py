@@ -12,7 +12,7 @@ from expunge.store import (
     unerased_files,
     write,
 )
-from tests.store.generations import files_in, following, holds, saved_in, trace
+from tests.store.generations import files_in, following, holds, left_prepared, saved_in, trace
 
 
 @pytest.fixture
@@ -175,3 +175,15 @@ def test_an_erasure_that_waits_keeps_no_later_request_waiting(folder, monkeypatc
     settle(folder)
     assert not holds(folder, trace(1))
     assert not holds(folder, trace(2))
+
+
+def test_by_a_ledgers_seal_everything_that_the_waiting_state_does_not_name_is_unerased(folder):
+    saved = read(folder)
+    seal = left_prepared(folder)
+    waiting = read(folder, seal=seal)
+    left = {path.name for path in unerased_files(folder, seal=seal)}
+    assert {"index.json", "model.safetensors"} <= left
+    assert left & {file.name for file in saved.index.secret}
+    assert not left & {file.name for file in waiting.index.secret}
+    settle(folder, seal=seal)
+    assert unerased_files(folder, seal=seal) == unerased_files(folder) == ()

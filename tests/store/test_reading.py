@@ -8,12 +8,22 @@ import numpy as np
 import pytest
 
 from expunge.errors import InvalidInput
-from expunge.store import Generation, read, read_handed_out, read_steadily, reading, write
+from expunge.store import (
+    Generation,
+    missing_files,
+    read,
+    read_handed_out,
+    read_steadily,
+    reading,
+    settle,
+    write,
+)
 from expunge.store.reading import find_index
 from tests.store.generations import (
     certificate_after,
     files_in,
     following,
+    left_prepared,
     model_after,
     parts_after,
     rows_of,
@@ -87,6 +97,16 @@ def test_a_file_that_is_missing_is_named(tmp_path, name):
     with pytest.raises(InvalidInput, match="is missing") as caught:
         read(folder).check()
     assert str(path) in str(caught.value)
+    assert missing_files(folder) == (path,)
+
+
+def test_nothing_is_missing_that_waits_to_become_current(tmp_path):
+    folder = saved_in(tmp_path / "m", requests=1)
+    assert missing_files(folder) == ()
+    promised = left_prepared(folder)
+    assert missing_files(folder, seal=promised) == ()
+    settle(folder, seal=promised)
+    assert missing_files(folder, seal=promised) == ()
 
 
 def test_only_what_is_asked_for_is_read(tmp_path):

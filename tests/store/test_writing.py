@@ -20,6 +20,7 @@ from tests.store.generations import (
     following,
     fresh,
     holds,
+    left_prepared,
     lineage_after,
     model_after,
     saved_in,
@@ -201,7 +202,7 @@ def test_a_table_keeps_its_form_when_rows_are_erased(tmp_path):
     chunks = [NewChunk("records", 0, 4, b"rows", "parquet")]
     write(tmp_path / "m", replace(fresh(), chunks=chunks))
     saved = read(tmp_path / "m")
-    after = erase_rows(saved, "records", [2], lambda content, _: content[:2])
+    after = erase_rows(saved, "records", [2], lambda content, *_: content[:2])
     write(tmp_path / "m", replace(fresh(), chunks=after))
     (chunk,) = read(tmp_path / "m").chunks("records")
     assert (chunk.first, chunk.stop) == (0, 4)
@@ -371,3 +372,22 @@ def test_without_a_certificate_the_lineage_ends_with_the_model(tmp_path):
     assert read(tmp_path / "m").certificate() is None
     refused(tmp_path / "m", replace(joined, model=model_after(1)), "not the last one")
     refused(tmp_path / "m", fresh(), "holds a request that this state has not honoured")
+
+
+def test_where_a_ledger_decides_a_failure_erases_nothing_that_it_may_have_called_current(folder):
+    """It commits between `prepare` and `commit`: what it points to must still be there."""
+    promised = left_prepared(folder)
+    later = read(folder, seal=promised)
+    later.check()
+    assert later.document["requests"] == 2
+    settle(folder, seal=promised)
+    assert read(folder).index.seal == promised
+    assert not holds(folder, trace(2))
+
+
+def test_what_a_failure_left_goes_once_the_ledger_says_that_the_old_state_is_current(folder):
+    saved, before = read(folder), files_in(folder)
+    left_prepared(folder)
+    assert files_in(folder) != before
+    settle(folder, seal=saved.index.seal)
+    assert files_in(folder) == before

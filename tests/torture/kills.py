@@ -191,7 +191,7 @@ class Round:
         gone = {NEXT}
         for request in requests[:-1]:
             gone |= set(records(int(request["name"].split()[-1])))
-        tables = (workspace / "records").glob("private-*.parquet")
+        tables = workspace.glob("secret/saved/secret/chunk-*.parquet")
         left = {
             record for table in tables for record in parquet.read_table(table)["id"].to_pylist()
         }
@@ -208,7 +208,7 @@ class Round:
             (left == set(private_people()["id"]) - gone, "the records left are others"),
             (document["unerased"] == [] and document["lease"] is None, "not everything is erased"),
             (
-                _kinds(workspace) == {"models": 1, "records": 2, "secret": 1},
+                _kinds(workspace) == {"models": 1, "records": 1, "secret": 1, "saved": 7},
                 f"files: {_kinds(workspace)}",
             ),
             (not _traces(workspace, gone), f"traces: {_traces(workspace, gone)}"),
@@ -222,9 +222,10 @@ def _number(certificate: Path) -> int:
 
 
 def _kinds(workspace: Path) -> dict[str, int]:
-    return {
-        kind: len(list((workspace / kind).iterdir())) for kind in ("models", "records", "secret")
-    }
+    """How many files of each kind there are; of the saved model those that its index names."""
+    kinds = ("models", "records", "secret")
+    saved = [path for path in (workspace / "secret/saved").rglob("*") if path.is_file()]
+    return {kind: len(list((workspace / kind).iterdir())) for kind in kinds} | {"saved": len(saved)}
 
 
 def _traces(workspace: Path, gone: set[str]) -> list[str]:

@@ -163,6 +163,12 @@ def change_ledger(workspace: Path, statement: str, *values: Any, sealed: bool = 
         engine.dispose()
 
 
+def private_chunk(workspace: Path) -> Path:
+    """The file of the private records, where they are few enough for one chunk."""
+    (path,) = (workspace / "secret/saved/secret").glob("chunk-*.parquet")
+    return path
+
+
 def files_of(workspace: Path) -> dict[str, bytes]:
     """Everything but the ledger, which SQLite may rearrange without a change to its rows."""
     return {

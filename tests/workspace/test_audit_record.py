@@ -14,7 +14,7 @@ from expunge.report import sandwich_figure
 from expunge.workspace.audit_record import read_audit
 from tests.cli.hostile import CONTENTS, VALUES, changed, places
 
-MODEL = Model(2, "ab" * 32, "2026-01-02", None, "a1b2c3d4", "private-1.parquet", "{}", None)
+MODEL = Model(2, "ab" * 32, "2026-01-02", None, "a1b2c3d4", None)
 AUDIT = {
     "generation": "a1b2c3d4",
     "model": 2,
@@ -51,7 +51,7 @@ def test_no_audit_and_an_audit_of_another_model_are_none(tmp_path):
     file = tmp_path / "audit.json"
     assert read_audit(file, MODEL) is None
     file.write_bytes(sealed_json(AUDIT))
-    assert read_audit(file, replace(MODEL, secret="another")) is None
+    assert read_audit(file, replace(MODEL, seal="another")) is None
     file.write_bytes(sealed_json({"generation": "a1b2c3d4", "verdict": "undecided"}))
     assert read_audit(file, MODEL) is None
 

@@ -10,6 +10,7 @@ from expunge.workspace.dates import part_rules, read_dates, spread_dates
 from expunge.workspace.evaluate import evaluate
 from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
+from expunge.workspace.private_values import Unread
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import fitted, people, private_people, public_people, read, write
@@ -54,8 +55,9 @@ def test_what_is_no_date_is_refused_by_its_row_or_counted_where_it_is_private(tm
     with pytest.raises(InvalidInput, match="row 2 holds no date in column 'since'") as refused:
         spread_dates(tmp_path, table, {"since": "days"})
     assert odd not in str(refused.value)
-    said = []
-    found = spread_dates(tmp_path, table, {"since": "days"}, notice=said.append)
+    said, tally = [], Unread()
+    found = spread_dates(tmp_path, table, {"since": "days"}, tally=tally)
+    tally.tell(tmp_path, said.append)
     assert found["since"].to_pylist()[1] is None
     assert "1 of 2 cannot be read as a date" in said[0]
     assert odd not in said[0]

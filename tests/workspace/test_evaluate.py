@@ -1,5 +1,7 @@
 """Scores on rows of one's own: by hand from the predictions; no private record is opened."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -125,16 +127,20 @@ def test_unseen_categories_and_rows_it_was_trained_on_are_counted(workspace, tmp
 def test_it_changes_nothing_and_opens_no_private_record(workspace, tmp_path, monkeypatch):
     file = write(tmp_path / "mine.csv", people(40, seed=77, prefix="t"))
     before, opened = everything_in(workspace), []
-    monkeypatch.setattr(
-        module, "read_sealed", lambda *given: opened.append(given[-1].name) or _read(*given)
-    )
+    for kind in ("read_bytes", "open"):
+        real = getattr(Path, kind)
+        monkeypatch.setattr(
+            Path,
+            kind,
+            lambda path, *given, real=real, **more: (
+                opened.append(path) or real(path, *given, **more)
+            ),
+        )
     evaluate(workspace, file)
+    monkeypatch.undo()
     assert everything_in(workspace) == before
-    assert opened == ["public.parquet"]
-
-
-def _read(folder, model, path):
-    return path.read_bytes()
+    assert workspace / "records/public.parquet" in opened
+    assert not [path for path in opened if "secret" in path.parts]
 
 
 @pytest.mark.parametrize(

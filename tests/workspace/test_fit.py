@@ -56,8 +56,8 @@ def test_a_workspace_has_its_parts_and_nothing_beside_it(tmp_path):
     assert f"models/{sha256}.safetensors" in names
     assert "records/public.parquet" in names
     kinds = Counter(name.split("/")[0] for name in names)
-    # Model, index, document, state and one chunk of rows make the secret state.
-    assert kinds == {"models": 1, "records": 2, "secret": 5}
+    # Model, index, document, state and two chunks, of rows and records, are the saved model.
+    assert kinds == {"models": 1, "records": 1, "secret": 6}
     assert {path.name for path in tmp_path.iterdir()} == {"private.csv", "public.csv", "workspace"}
 
 
@@ -386,12 +386,10 @@ def test_a_rule_that_looked_at_private_records_would_be_caught(tmp_path, monkeyp
     if fault == "encoding":
         monkeypatch.setattr(module, "_encoding", _encoding_of_private)
     elif fault == "row norm":
-        monkeypatch.setattr(module.CertifiedClassifier, "_row_norm", lambda *_: next(norms))
+        monkeypatch.setattr(module.CertifiedClassifier, "row_bound_of", lambda *_: next(norms))
         norms = iter(range(1, 99))
     else:
-        monkeypatch.setattr(
-            module.CertifiedClassifier, "_label_set", lambda _, mine, *__: np.unique(mine)
-        )
+        monkeypatch.setattr(module.CertifiedClassifier, "fit_stored", _with_labels_of_private)
     found = []
     for name, private in strangers().items():
         try:
@@ -403,6 +401,14 @@ def test_a_rule_that_looked_at_private_records_would_be_caught(tmp_path, monkeyp
 
 def _encoding_of_private(mine, theirs, options, rules):
     return encoding.fitted(mine.path, mine.table, ["age", "colour", "member"], rules)
+
+
+def _with_labels_of_private(self, rows, public, bound, labels):
+    there = np.unique(rows.column("targets")[len(public[0]) :].numpy())
+    return FIT_STORED(self, rows, public, bound, labels[there])
+
+
+FIT_STORED = module.CertifiedClassifier.fit_stored
 
 
 # ---- ids ----------------------------------------------------------------------------------------

@@ -8,17 +8,22 @@ import pytest
 from expunge.errors import InvalidInput
 from expunge.ledger import Overtaken
 from expunge.store import Locked
+from expunge.store.writing import Writer
 from expunge.workspace import folder as module
 from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.forget import forget
 from expunge.workspace.status import status
+from expunge.workspace.verify import verify
 from tests.workspace.tables_made import change_ledger, everything_in, files_of, usual
 
 LEFT = (
     f"models/{'0' * 64}.safetensors",
     f"models/.{'0' * 64}.safetensors.x1y2",
-    "records/private-01234567.parquet",
-    "records/.private-01234567.parquet.x1y2",
+    "records/.public.parquet.x1y2",
+    "secret/saved/.model-0123456789abcdef.safetensors",
+    "secret/saved/secret/chunk-0123456789abcdef-0.parquet",
+    "secret/saved/secret/.state-0123456789abcdef.safetensors.x1y2z3a4",
+    "secret/saved/secret/index-0123456789abcdef.json",
     "certificates/.1.json.x1y2",
     ".audit.json.x1y2z3a4",
 )
@@ -33,8 +38,6 @@ def leave(workspace):
     """Files as a killed run leaves them."""
     for name in LEFT:
         (workspace / name).write_bytes(b"left by a killed run")
-    (workspace / "secret/01234567/secret").mkdir(parents=True)
-    (workspace / "secret/01234567/secret/state-0.safetensors").write_bytes(b"left")
 
 
 def finish(workspace):
@@ -50,7 +53,7 @@ def test_paths_are_as_documented(tmp_path):
     assert folder.model_file("ab") == tmp_path / "models/ab.safetensors"
     assert folder.certificate_file(3) == tmp_path / "certificates/3.json"
     assert folder.records_file("public.parquet") == tmp_path / "records/public.parquet"
-    assert folder.secret_folder("12") == tmp_path / "secret/12"
+    assert folder.saved == tmp_path / "secret/saved"
 
 
 def test_the_current_model_is_the_last(workspace):
@@ -204,34 +207,36 @@ def test_a_lease_that_was_taken_over_erases_nothing(workspace):
     assert files_of(workspace) == before
 
 
-@pytest.mark.parametrize("place", ["a file", "a folder", "inside a folder"])
-def test_a_link_is_named_and_left_with_all_it_leads_to(workspace, tmp_path, place):
+@pytest.mark.parametrize(
+    "name",
+    [f"models/{'1' * 64}.safetensors", "secret/saved/secret/chunk-fedcba9876543210-1.parquet"],
+)
+def test_a_link_is_named_and_left_with_all_it_leads_to(workspace, tmp_path, name):
     leave(workspace)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "rows").write_bytes(b"values")
-    link = (
-        workspace
-        / {
-            "a file": "records/private-89abcdef.parquet",
-            "a folder": "secret/89abcdef",
-            "inside a folder": "secret/01234567/secret/chunk",
-        }[place]
-    )
-    link.symlink_to(elsewhere if place == "a folder" else elsewhere / "rows")
+    elsewhere, link = tmp_path / "rows", workspace / name
+    elsewhere.write_bytes(b"values")
+    link.symlink_to(elsewhere)
     (problem,) = finish(workspace)
     assert problem == f"{link}: is a link; delete what it leads to, then the link"
-    assert link.read_bytes() == b"values" if place != "a folder" else link.is_dir()
-    for name in LEFT:  # one that stays keeps no other
-        assert not (workspace / name).exists()
+    assert link.read_bytes() == b"values"
+    for other in LEFT:  # one that stays keeps no other
+        assert not (workspace / other).exists()
     link.unlink()
     assert finish(workspace) == ()
 
 
-def test_a_file_that_cannot_be_deleted_is_named_and_all_others_go(workspace, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (f"models/{'0' * 64}.safetensors", "Operation not permitted"),
+        ("secret/saved/secret/chunk-0123456789abcdef-0.parquet", "cannot be deleted"),
+    ],
+)
+def test_a_file_that_cannot_be_deleted_is_named_and_all_others_go(
+    workspace, monkeypatch, name, why
+):
     leave(workspace)
-    stuck = workspace / "secret/01234567/secret/state-0.safetensors"
-    unlink = module.Path.unlink
+    stuck, unlink = workspace / name, module.Path.unlink
 
     def immutable(path, **options):
         if path == stuck:
@@ -239,7 +244,46 @@ def test_a_file_that_cannot_be_deleted_is_named_and_all_others_go(workspace, mon
         unlink(path, **options)
 
     monkeypatch.setattr(module.Path, "unlink", immutable)
-    assert finish(workspace) == (f"{stuck}: Operation not permitted",)
+    assert finish(workspace) == (f"{stuck}: {why}",)
     assert stuck.exists()
-    for name in LEFT:
-        assert not (workspace / name).exists()
+    for other in LEFT:
+        assert other == name or not (workspace / other).exists()
+
+
+def test_between_the_ledgers_commit_and_the_stores_the_new_state_counts(workspace):
+    """Killed there, nothing is lost: whoever comes next makes the new state current."""
+    killed = Killed(workspace)
+    with pytest.raises(KeyboardInterrupt):
+        forget(workspace, ["00003"])
+    killed.undo()
+    document = status(workspace)
+    assert [one["state"] for one in document["requests"]] == ["committed"]
+    left = {os.path.basename(path) for path in document["unerased"]}
+    assert "index.json" in left
+    assert any(name.startswith("chunk-") for name in left)
+    assert verify(workspace)["valid"]
+    assert forget(workspace)["honoured"] == ["request 1"]
+    assert status(workspace)["unerased"] == []
+    assert verify(workspace)["valid"]
+
+
+class Killed:
+    """Lets the store's commit, which comes after the ledger's, be interrupted."""
+
+    def __init__(self, workspace):
+        self.patch = pytest.MonkeyPatch()
+        commit, seal = Writer.commit, status_seal(workspace)
+
+        def interrupted(writer, wanted):
+            if wanted != seal:
+                raise KeyboardInterrupt
+            commit(writer, wanted)
+
+        self.patch.setattr(Writer, "commit", interrupted)
+
+    def undo(self):
+        self.patch.undo()
+
+
+def status_seal(workspace):
+    return Folder(workspace).look(lambda _, model: model.seal)

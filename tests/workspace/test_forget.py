@@ -27,6 +27,7 @@ from tests.workspace.tables_made import (
     files_of,
     fitted,
     ledger_rows,
+    private_chunk,
     private_people,
     public_people,
     read,
@@ -84,7 +85,7 @@ def test_forgotten_rows_are_in_no_file_and_all_others_are(tmp_path):
     assert b"ultraviolet" not in b"".join(
         path.read_bytes() for path in workspace.glob("ledger.sqlite*")
     )
-    (kept,) = (workspace / "records").glob("private-*.parquet")
+    kept = private_chunk(workspace)
     left = [row for row in range(150) if row != 3]
     table = read(kept)
     for name, column in private.items():
@@ -96,7 +97,7 @@ def test_forgotten_rows_are_in_no_file_and_all_others_are(tmp_path):
 
 def test_forgotten_rows_of_the_stored_tensors_are_zero_and_no_others(workspace):
     forget(workspace, ["00003", "00004"])
-    (chunk,) = (workspace / "secret").glob("*/secret/chunk-*.safetensors")
+    (chunk,) = (workspace / "secret").glob("saved/secret/chunk-*.safetensors")
     tensors = load_file(chunk)
     features = tensors["features"].numpy()  # public rows come first
     gone = [120 + 3, 120 + 4]
@@ -109,15 +110,16 @@ def test_what_knew_the_records_is_deleted(workspace):
     before = files_of(workspace)
     forget(workspace, ["00003"])
     after = files_of(workspace)
-    assert set(before) & set(after) == {"records/public.parquet"}
+    kept = {name for name in before if before[name] == after.get(name)}
+    assert kept == {"records/public.parquet"}
     assert _kinds(after) == ONE_OF_EACH
 
 
 def test_the_ledger_keeps_ids_and_no_values(workspace):
     forget(workspace, ["00003"])
     rows = ledger_rows(workspace)
-    assert ("00003", "private", 1) in rows["records"]
-    assert {len(row) for row in rows["records"]} == {3}
+    assert ("00003", "private", 120 + 3) in [row[:3] for row in rows["records"]]
+    assert {len(row) for row in rows["records"]} == {4}  # and a seal
     assert len(rows["records"]) == 270
 
 
@@ -150,19 +152,20 @@ def test_hash_and_scores_of_an_unreleased_model_are_erased(tmp_path, released):
     forget(workspace, ["00003"])
     first, second = ledger_rows(workspace)["models"]
     assert first[-1] == (scores if released else None)
-    assert json.loads(second[-1])["records"] == 120
+    assert second[-1] is None  # the report evaluates the current model when it is drawn
     content = b"".join(path.read_bytes() for path in workspace.rglob("*") if path.is_file())
     assert (sha256.encode() in content) == released
 
 
 def test_digests_of_files_with_forgotten_records_are_erased(workspace):
     """Whoever has the other rows could try which values give the digest."""
-    (file,) = (workspace / "records").glob("private-*")
-    trace = hashlib.sha256(file.read_bytes()).hexdigest().encode()
-    assert trace in (workspace / "ledger.sqlite").read_bytes()
+    seal = ledger_rows(workspace)["models"][-1][4]
+    trace = hashlib.sha256(private_chunk(workspace).read_bytes()).hexdigest().encode()
+    assert seal.encode() in (workspace / "ledger.sqlite").read_bytes()
+    assert trace in (workspace / "secret/saved/secret/index.json").read_bytes()
     forget(workspace, ["00003"])
     contents = [path.read_bytes() for path in workspace.rglob("*") if path.is_file()]
-    assert not any(trace in content for content in contents)
+    assert not any(trace in content or seal.encode() in content for content in contents)
 
 
 @pytest.mark.parametrize("strategy", ["residual", "langevin", "noise_first", "retrain"])
@@ -231,7 +234,7 @@ def test_integer_ids_are_forgotten_by_their_digits(tmp_path):
     private = private_people() | {"id": list(range(150))}
     workspace = fitted(tmp_path, private)
     forget(workspace, ["7"])
-    (kept,) = (workspace / "records").glob("private-*.parquet")
+    kept = private_chunk(workspace)
     assert "7" not in map(str, read(kept)["id"])
     assert len(read(kept)["id"]) == 149
 
@@ -266,7 +269,7 @@ def test_an_exception_halfway_leaves_the_request_pending_and_the_next_run_finish
 ):
     before, model = predictions(workspace), status(workspace)["model"]
     with monkeypatch.context() as patch:
-        patch.setattr("expunge.workspace.honour._evaluation", interrupted)
+        patch.setattr("expunge.workspace.honour.write_whole", interrupted)
         with pytest.raises(KeyboardInterrupt):
             forget(workspace, ["00003"])
     document = status(workspace)
@@ -338,7 +341,7 @@ def test_the_same_ids_under_another_name_are_another_request(workspace):
 @pytest.fixture
 def stuck(workspace, tmp_path):
     """A link in the place of the private records, which no command can erase."""
-    (records,) = (workspace / "records").glob("private-*")
+    records = private_chunk(workspace)
     records.rename(tmp_path / "rows.parquet")
     records.symlink_to(tmp_path / "rows.parquet")
     return records
@@ -522,8 +525,8 @@ def test_whoever_is_killed_leaves_the_old_model_and_its_request_or_the_new_one(t
             assert after == [name for name in after if "/." not in name]
 
 
-# Model, certificate, index, document, state and one chunk of rows make the secret state.
-ONE_OF_EACH = {"certificates": 1, "models": 1, "records": 2, "secret": 6}
+# Model, certificate, index, document, state and two chunks, of rows and records, are the saved one.
+ONE_OF_EACH = {"certificates": 1, "models": 1, "records": 1, "secret": 7}
 
 
 def _kinds(names):

@@ -37,7 +37,7 @@ def test_a_flipped_bit_anywhere_but_in_the_ledger_is_named_by_file(workspace):
     assert verify(workspace)["valid"]
 
 
-@pytest.mark.parametrize("name", ["records/*.parquet", "secret/*/secret/*", "secret/*/*.*"])
+@pytest.mark.parametrize("name", ["records/*.parquet", "secret/saved/secret/*", "secret/saved/*.*"])
 def test_a_lost_file_is_named(workspace, name):
     for path in workspace.glob(name):
         content = path.read_bytes()

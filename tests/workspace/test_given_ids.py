@@ -34,12 +34,12 @@ def test_a_record_is_found_and_its_row_goes_in_whatever_form_it_is_asked_for(
     workspace = fitted(tmp_path, people)
     document = forget(workspace, [FORMS[asked]])
     assert document["outcomes"] == [{"id": FORMS["NFC"], "outcome": "forgotten"}]
-    (rows,) = (workspace / "records").glob("private-*.parquet")
-    left = {composed(record) for record in read(rows)["id"]}
+    files = (workspace / "secret/saved/secret").glob("chunk-*.parquet")
+    left = {composed(record) for rows in files for record in read(rows)["id"]}
     assert len(left) == 149
     assert FORMS["NFC"] not in left
     ages = {name for name, content in files_of(workspace).items() if b"Jos\xc3" in content}
-    assert all(not name.startswith("records") for name in ages)
+    assert all(not name.endswith(".parquet") for name in ages)
     again = forget(workspace, [FORMS[asked]])
     assert again["repeated"] == "request 1"
 

@@ -78,7 +78,7 @@ def take_over(folder):
 
 def replace_the_model(folder):
     with folder.ledger.writing() as entries:
-        entries.add_model(sha256="0" * 64, secret="0" * 8, records_file="private-0.parquet")
+        entries.add_model(sha256="0" * 64, seal="0" * 64)
 
 
 @pytest.mark.parametrize(

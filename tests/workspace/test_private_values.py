@@ -13,11 +13,12 @@ from expunge.workspace.encoding import Encoding, Number
 from expunge.workspace.fit import fit
 from expunge.workspace.forget import forget
 from expunge.workspace.options import Options
-from expunge.workspace.private_values import private_labels, read_numbers
+from expunge.workspace.private_values import Unread, private_labels, read_numbers
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import (
     DECLARED,
     ledger_rows,
+    private_chunk,
     private_people,
     public_people,
     write,
@@ -46,8 +47,7 @@ def settings(workspace):
 
 
 def schema(workspace):
-    (stored,) = (workspace / "records").glob("private-*.parquet")
-    return parquet.read_schema(stored).remove_metadata()
+    return parquet.read_schema(private_chunk(workspace)).remove_metadata()
 
 
 def with_one_odd(columns, name, value, row=11):
@@ -144,8 +144,9 @@ def test_one_odd_target_of_a_regression_is_a_blank_row(tmp_path, odd):
 
 
 def read(values, kind=None):
-    told = []
-    table = read_numbers("t.csv", pa.table({"age": pa.array(values, kind)}), AGE, told.append)
+    told, unread = [], Unread()
+    table = read_numbers("t.csv", pa.table({"age": pa.array(values, kind)}), AGE, unread)
+    unread.tell("t.csv", told.append)
     return table["age"].to_pylist(), told
 
 
@@ -176,6 +177,15 @@ def test_a_column_in_which_nothing_can_be_read_is_refused():
         read(["x", "y", None])
 
 
+def test_what_cannot_be_read_is_counted_over_all_blocks():
+    """A block in which nothing can be read says nothing of the whole."""
+    told, unread = [], Unread()
+    for values in (["x", "y"], ["1", "z"]):
+        read_numbers("t.csv", pa.table({"age": values}), AGE, unread)
+    unread.tell("t.csv", told.append)
+    assert told == ["t.csv: column 'age': 3 of 4 cannot be read as a number"]
+
+
 def test_a_column_that_the_file_declares_a_date_is_refused():
     with pytest.raises(InvalidInput, match="column 'age' is date32"):
         read([0, 1], pa.date32())
@@ -183,7 +193,7 @@ def test_a_column_that_the_file_declares_a_date_is_refused():
 
 def labels(values, known, **changed):
     options = Options(id="id", label="label", **changed)
-    return private_labels("t.csv", pa.table({"label": values}), options, known, lambda _: None)
+    return private_labels("t.csv", pa.table({"label": values}), options, known, Unread())
 
 
 def test_labels_are_those_known_however_they_are_written():

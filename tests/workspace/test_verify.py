@@ -161,8 +161,8 @@ def test_a_request_that_is_honoured_meanwhile_is_no_false_alarm(workspace, monke
 
 
 def test_a_record_that_came_back_is_noticed(certified):
-    change_ledger(certified, "UPDATE records SET forgotten_by = NULL WHERE id = '00003'")
-    assert verify(certified)["first_difference"] == str(certified / "ledger.sqlite")
+    change_ledger(certified, "DELETE FROM requested WHERE record = '00003'")
+    assert verify(certified)["first_difference"] == "forgotten"
 
 
 def test_pending_requests_are_counted(workspace):

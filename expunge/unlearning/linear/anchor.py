@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from expunge.losses.exact_sums import ExactSum, Running
-from expunge.losses.objective import Objective
+from expunge.losses.objective import Objective, Rows
 from expunge.losses.row_terms import ROWS, RowTerms
 from expunge.unlearning.secrecy import Secret
 
@@ -78,8 +78,8 @@ class Anchor(Secret):
         self,
         places: Iterable[int],
         terms: RowTerms,
-        features: Tensor,
-        targets: Tensor,
+        features: Rows,
+        targets: Rows,
         *,
         joining: bool = False,
     ) -> "Anchor":

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 import torch
@@ -24,9 +24,12 @@ from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import flag, integer
 from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.core.stored_rows import StoredRows
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
+from expunge.losses.objective import Rows
 from expunge.losses.solver import solve
+from expunge.store import Generation
 from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import frame_index, id_rows
@@ -46,7 +49,7 @@ from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
 from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
-from expunge.unlearning.linear.saved_estimator import write_fitted
+from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
 from expunge.unlearning.requests import honour, join, refresh
@@ -242,6 +245,22 @@ class Certified(BaseEstimator):
             ValueError: the folder holds something else, a later request or another fit's, or the
                 model has a loss of the user's.
         """
+        fitted, kept = self.fitted_, self._kept_parameters()
+        self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
+        write_fitted(fitted, folder, type(self).__name__, kept)
+
+    def generation(self, folder: str | Path) -> Generation:
+        """What `save` writes into this folder, for whoever commits it together with other things.
+
+        Raises:
+            ValueError: the model has a loss of the user's.
+        """
+        fitted, kept = self.fitted_, self._kept_parameters()
+        self._state = replace(fitted, copied=True)
+        return generation_of(fitted, folder, type(self).__name__, kept)
+
+    def _kept_parameters(self) -> dict[str, Any]:
+        """Parameters and names of features, as JSON brings them back."""
         given = self.get_params(deep=False)
         parameters = {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items()}
         parameters.pop("loss", None)
@@ -251,10 +270,7 @@ class Certified(BaseEstimator):
         if parameters.get("class_weight") is not None:
             parameters["class_weight"] = plain_pairs(parameters["class_weight"])
         names = getattr(self, "feature_names_in_", None)
-        fitted = self.fitted_
-        self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
-        kept = {"set": parameters, "feature_names": None if names is None else names.tolist()}
-        write_fitted(fitted, folder, type(self).__name__, kept)
+        return {"set": parameters, "feature_names": None if names is None else names.tolist()}
 
     def resume(self, fitted: LinearFitted, feature_names: list[str] | None) -> None:
         """Go on from a state that was saved."""
@@ -321,21 +337,64 @@ class Certified(BaseEstimator):
         labels: np.ndarray | None = None,
     ) -> None:
         """Learn; nothing of an earlier fit changes before everything has succeeded."""
-        bound = self._row_norm(public[0])
-        count, outputs = len(public[0]), 0 if labels is None else len(labels)
+        bound = self.row_bound_of(public[0])
+        count = len(public[0])
         known = id_rows(ids, len(private), offset=count)
-        ridge = self._public_ridge(public, outputs, count + len(private))
-        l2 = float(self.l2) if ridge is None else ridge.l2
         features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
         bounded_rows(public[0], bound, out=features[:count])
         bounded_rows(private, bound, out=features[count:])
+        columns = torch.from_numpy(features), torch.from_numpy(np.concatenate([public[1], targets]))
+        on_device = [column.to(self.device) for column in columns]
+        roster = Roster.of(known, count)
+        self._learn(on_device[0], on_device[1], roster, public, bound, labels)
+
+    @unchanged_on_failure
+    def fit_stored(
+        self,
+        rows: StoredRows,
+        public: tuple[np.ndarray, np.ndarray],
+        bound: float,
+        labels: np.ndarray | None,
+    ) -> Self:
+        """Learn from rows on disk, public ones first, bounded and with their labels as numbers.
+
+        Ids of the private ones are their numbers, from 0 on.
+
+        Args:
+            rows: Columns `features`, by `core.rows.bounded_rows`, and `targets`.
+            public: The public rows once more, before they were bounded, and their targets.
+            bound: What norms are bounded to; by public constants or public rows only.
+            labels: All labels, sorted; None for a regression.
+        """
+        self._check_parameters()
+        self._take_labels(labels)
+        features, targets = rows.column("features"), rows.column("targets")
+        self.n_features_in_ = features.shape[1] - 1
+        count = len(public[0])
+        roster = Roster(id_rows(None, len(features) - count, count), count)
+        self._learn(features, targets, roster, public, bound, labels)
+        return self
+
+    def _learn(
+        self,
+        features: Rows,
+        targets: Rows,
+        roster: Roster,
+        public: tuple[np.ndarray, np.ndarray],
+        bound: float,
+        labels: np.ndarray | None,
+    ) -> None:
+        """Learn from bounded rows; only then anything of the estimator changes."""
+        outputs = 0 if labels is None else len(labels)
+        ridge = self._public_ridge(public, outputs, len(features))
+        l2 = float(self.l2) if ridge is None else ridge.l2
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
             LinearJob(
                 loss=self._make_loss(l2, bound, outputs),
-                features=torch.from_numpy(features).to(self.device),
-                targets=torch.from_numpy(np.concatenate([public[1], targets])).to(self.device),
-                roster=Roster.of(known, count),
+                features=features,
+                targets=targets,
+                roster=roster,
                 target=EpsilonDelta(self.epsilon, self.delta),
                 observer="all" if self.observer == "all" else "final",
                 seed=seed,
@@ -357,9 +416,12 @@ class Certified(BaseEstimator):
             released=bool(self.released),
             released_before=was_released(self._state),
             lineage=fresh_lineage(),
-            labels=None if labels is None else self._origin_of_labels(count),
+            labels=None if labels is None else self._origin_of_labels(roster.public),
             ridge=ridge,
         )
+
+    def _take_labels(self, labels: np.ndarray | None) -> None:
+        """Prepare what the loss needs of the labels."""
 
     def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
         raise NotImplementedError
@@ -403,7 +465,12 @@ class Certified(BaseEstimator):
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
 
-    def _row_norm(self, public: np.ndarray) -> float:
+    def row_bound_of(self, public: np.ndarray) -> float:
+        """What norms of rows are bounded to: as told, or what the public rows tell.
+
+        Raises:
+            ValueError: the public rows tell nothing.
+        """
         if self.row_norm != "public":
             return float(self.row_norm)
         if not len(public):

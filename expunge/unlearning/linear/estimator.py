@@ -112,8 +112,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
         check_classification_targets(y)
         rows, public_labels = self._public_records(public, X)
-        labels = self._label_set(y, public_labels)
-        self._weights = label_weights(self.class_weight, labels)
+        labels = self.label_set(y, public_labels)
+        self._take_labels(labels)
         encoded = [np.searchsorted(labels, each) for each in (public_labels, y)]
         self._fit(X, encoded[1], (rows, encoded[0]), ids, labels)
         return self
@@ -128,11 +128,20 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         scores = self._head.scores(self._checked_rows(X)).numpy()
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
+    def _take_labels(self, labels: np.ndarray | None) -> None:
+        assert labels is not None
+        self._weights = label_weights(self.class_weight, labels)
+
     def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
         plain = Logistic(l2, row_norm) if classes <= 2 else Softmax(classes, l2, row_norm)
         return plain if self._weights is None else Weighted(plain, self._weights)
 
-    def _label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
+    def label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
+        """All labels, sorted: those named, or else the public ones, or else those of y.
+
+        Raises:
+            ValueError: a label is not among them, or they have no order.
+        """
         if self.classes is not None:
             known = _sorted_labels("classes", np.asarray(self.classes))
         elif len(y_public):
@@ -235,14 +244,23 @@ class CertifiedRegressor(RegressorMixin, Certified):
         return Squared(l2, row_norm, self.target_norm, self.radius)
 
 
-def load(folder: str | Path) -> CertifiedClassifier | CertifiedRegressor:
+def load(
+    folder: str | Path, *, on_disk: bool = False, seal: str | None = None
+) -> CertifiedClassifier | CertifiedRegressor:
     """A fitted estimator as `save` wrote it.
+
+    Args:
+        on_disk: Leave the rows in the folder, and read those that are asked for, a chunk at a
+            time: loading and forgetting take as long for any number of records. Rows are checked
+            when they are read, and the folder must stay as it is until the estimator is saved
+            there or no longer used.
+        seal: Of the saved state to read, where a ledger decides which is current.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since; or a pipeline's,
             which `expunge.unlearning.load` reads.
     """
-    return read_fitted(folder, ESTIMATORS, _resume_alone)
+    return read_fitted(folder, ESTIMATORS, _resume_alone, seal=seal, on_disk=on_disk)
 
 
 def _resume_alone(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from expunge.losses.linear import LinearLoss
-from expunge.losses.objective import Objective
+from expunge.losses.objective import Objective, Rows
 from expunge.losses.tolerances import Resolution
 from expunge.unlearning.job import Job
 from expunge.unlearning.roster import Roster
@@ -24,27 +24,32 @@ class LinearJob(Job):
     """The learning problem of a linear model as it stands: what a strategy is given.
 
     Args:
-        features, targets: All rows, public ones first; rows of records that earlier requests forgot
-            are zeroed, those of the last request not yet.
+        features, targets: All rows, public ones first, in memory or on disk; rows of records that
+            earlier requests forgot are zeroed, those of the last request not yet.
         start: Where descent begins: the origin, or the public records' own minimiser.
         center: What the ridge pulls towards: the origin, or that minimiser.
         intercept: The last feature is the constant that `core.rows` appends.
     """
 
     loss: LinearLoss
-    features: Tensor
-    targets: Tensor
+    features: Rows
+    targets: Rows
     start: Tensor | None = None
     center: Tensor | None = None
     intercept: bool = False
 
     def stored_values(self) -> Iterator[Tensor]:
-        yield from (self.features, self.targets)
+        yield from self.row_columns
         yield from (point for point in (self.start, self.center) if point is not None)
 
     @property
     def row_columns(self) -> tuple[Tensor, ...]:
-        return self.features, self.targets
+        columns = self.features, self.targets
+        return tuple(column for column in columns if isinstance(column, Tensor))
+
+    @property
+    def rows_on_disk(self) -> bool:
+        return not self.row_columns
 
     def with_more(self, roster: Roster, columns: Sequence[Tensor]) -> Self:
         features, targets = columns

@@ -2,11 +2,11 @@
 
 document    parameters, terms, labels, ids, history
 state       what the next request starts from: un-noised solutions, Gram matrices
-rows        features and targets, in chunks; a request rewrites those that hold its records
+rows        features and targets, in chunks (`saved_rows`)
 steps       preprocessing, where there is any: one chunk, written at the first save
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,45 +19,32 @@ from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
 from expunge.errors import Altered, InvalidInput
-from expunge.features.frozen_steps import FrozenSteps
-from expunge.features.saved_steps import steps_from, steps_to_bytes
 from expunge.losses import Declared
-from expunge.store import (
-    Chunk,
-    Generation,
-    NewChunk,
-    Saved,
-    erase_rows,
-    read,
-    read_steadily,
-    split,
-    unpack,
-    write,
-)
+from expunge.store import Generation, Saved, read_steadily, write
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.public_ridge import PublicRidge
+from expunge.unlearning.linear.saved_rows import columns_of, follow, kept_chunks, saved_steps
 from expunge.unlearning.model_file import salt_in
+from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
     ids_document,
     lineage_of,
     outcome_document,
+    restore_ids,
     restore_outcome,
-    restore_roster,
     restore_terms,
     secret_tensors,
     terms_document,
 )
 from expunge.unlearning.settings import describe, rebuild
 
-__all__ = ["read_fitted", "write_fitted"]
+__all__ = ["generation_of", "read_fitted", "write_fitted"]
 
 Made = TypeVar("Made")
-ROWS = "rows"  # the table of features and targets
-STEPS = "steps"  # the table of preprocessing, of one row
 POINTS = ("start", "center")
 
 
@@ -75,41 +62,62 @@ def write_fitted(
             model has a loss of the user's.
         NoCertificate: the stored records changed.
     """
+    write(folder, generation_of(fitted, folder, kind, parameters))
+    follow(fitted, Path(folder))
+
+
+def generation_of(
+    fitted: LinearFitted, folder: str | Path, kind: str, parameters: Mapping[str, Any]
+) -> Generation:
+    """A fitted model as the next generation of a folder, which keeps chunks that do not change.
+
+    Args:
+        kind, parameters: As for `write_fitted`.
+
+    Raises:
+        ValueError: the model has a loss of the user's.
+        NoCertificate: the stored records changed.
+    """
     fitted.check_unchanged()
     if isinstance(fitted.job.loss, Declared):
         raise InvalidInput("loss", "a function cannot be saved; save the data and fit again")
-    generation = Generation(
+    return Generation(
         kind,
         lineage_of(fitted),
         _document(fitted) | {"parameters": dict(parameters)},
         tensor_bytes(_state(fitted)),
         fitted.model_bytes,
         fitted.certificate,
-        _chunks(fitted, Path(folder)),
+        kept_chunks(fitted, Path(folder)),
     )
-    write(folder, generation)
 
 
 def read_fitted(
     folder: str | Path,
     kinds: Collection[str],
     make: Callable[[LinearFitted, str, dict[str, Any]], Made],
+    *,
+    seal: str | None = None,
+    on_disk: bool = False,
 ) -> Made:
     """What the caller makes of a saved fitted model, its estimator's kind and parameters.
 
     Args:
         kinds: Of estimators that the caller can make.
         make: Makes the estimator; what it finds wrong with the parameters is refused here.
+        seal: Of the generation to read, which may wait to become current; None for the current.
+        on_disk: Leave the rows there, and read those that are asked for; none is checked before.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
-    return read_steadily(folder, partial(_whole, kinds, make))
+    return read_steadily(folder, partial(_whole, kinds, make, on_disk), seal=seal)
 
 
 def _whole(
     kinds: Collection[str],
     make: Callable[[LinearFitted, str, dict[str, Any]], Made],
+    on_disk: bool,
     saved: Saved,
 ) -> Made:
     if saved.index.kind not in kinds:
@@ -117,7 +125,7 @@ def _whole(
             str(saved.folder), f"holds a {saved.index.kind}, not one of {', '.join(kinds)}"
         )
     try:
-        return make(_restored(saved), saved.index.kind, dict(saved.document["parameters"]))
+        return make(_restored(saved, on_disk), saved.index.kind, dict(saved.document["parameters"]))
     except Altered:
         raise
     except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
@@ -145,76 +153,18 @@ def _document(fitted: LinearFitted) -> dict[str, Any]:
 
 def _state(fitted: LinearFitted) -> dict[str, Tensor]:
     points = {name: getattr(fitted.job, name) for name in POINTS}
+    departures = fitted.job.roster.departures
     tensors = {
-        "left": fitted.job.roster.left,
-        "fingerprint": torch.tensor(list(fitted.fingerprint or b""), dtype=torch.uint8),
+        "departed": torch.tensor([len(rows) for rows in departures], dtype=torch.int64),
+        "departures": torch.from_numpy(np.concatenate([*departures, np.empty(0, np.int64)])),
+        "checksum": torch.tensor(list(fitted.checksum), dtype=torch.uint8),
         **secret_tensors(fitted.outcome),
         **{name: point for name, point in points.items() if point is not None},
     }
     return {name: value.contiguous().cpu().clone() for name, value in tensors.items()}
 
 
-def _chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
-    """The rows; of those that the folder holds, only chunks with rows that left since.
-
-    What stays is not read: the index keeps its digest, against which every reader holds it. Rows
-    that joined since follow in chunks of their own.
-    """
-    before, roster, there = _state_before(fitted, folder), fitted.job.roster, 0
-    if before is not None:
-        there = roster.sizes[len(before.index.lineage.issued)]
-        gone = roster.departures[len(before.index.lineage.issued) :]
-        left = [int(row) for rows in gone for row in rows if row < there]
-        yield from erase_rows(before, ROWS, left)
-        yield from before.chunks(STEPS)
-    elif fitted.preprocessing is not None:
-        yield NewChunk(STEPS, 0, 1, steps_to_bytes(fitted.preprocessing), "skops")
-    if there < roster.records:
-        columns = {"features": fitted.job.features, "targets": fitted.job.targets}
-        arrays = {name: column[there:].cpu().numpy() for name, column in columns.items()}
-        yield from split(ROWS, arrays, offset=there)
-
-
-def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
-    """An earlier state of the same fit, if the folder holds one with all its chunks."""
-    try:
-        before = read(folder)
-        if before.index.lineage.fit != fitted.lineage:
-            return None
-        if not all(before.has(chunk) for chunk in before.index.chunks):
-            return None  # all of them are written anew from memory
-    except InvalidInput:
-        return None  # nothing is there, or the writer will say what is wrong with it
-    return before
-
-
-def _rows(saved: Saved, chunk: Chunk, head: LinearHead) -> dict[str, np.ndarray]:
-    """The rows of a chunk, held against the constants that their certificates rest on.
-
-    Raises:
-        Altered: rows above the bound, or targets that the loss does not know; the file is named.
-    """
-    rows = unpack(saved.rows(chunk))
-    norms = np.linalg.norm(rows["features"].astype(np.float64), axis=1)
-    targets, problem = rows["targets"], None
-    if not (norms <= head.loss.row_norm).all():
-        problem = f"holds rows of norm above {head.loss.row_norm:g}, the bound that is certified"
-    elif not np.isfinite(targets).all():
-        problem = "holds targets that are not finite"
-    elif head.classes is not None and not np.isin(targets, np.arange(len(head.classes))).all():
-        problem = f"holds labels other than the {len(head.classes)} that are known"
-    if problem is not None:
-        raise Altered(str(saved.path_of(chunk)), problem)
-    return rows
-
-
-def _steps(saved: Saved) -> FrozenSteps | None:
-    """The preprocessing of a folder; None if it has none."""
-    chunks = saved.chunks(STEPS)
-    return steps_from(saved.rows(chunks[0])) if chunks else None
-
-
-def _restored(saved: Saved) -> LinearFitted:
+def _restored(saved: Saved, on_disk: bool) -> LinearFitted:
     """The fitted model of a folder.
 
     Raises:
@@ -224,13 +174,14 @@ def _restored(saved: Saved) -> LinearFitted:
     for_job, for_fitted = restore_terms(document["terms"])
     outcome = restore_outcome(document["outcome"], tensors_of(model), tensors)
     head = LinearHead.of(outcome.theta, document["head"])
-    counts = document["private"], document["public"]
-    roster = restore_roster(document["ids"], *counts, tensors["left"], document.get("sizes"))
-    parts = [_rows(saved, chunk, head) for chunk in saved.chunks(ROWS)]
-    features, targets = (
-        torch.from_numpy(np.concatenate([part[name] for part in parts])).to(document["device"])
-        for name in ("features", "targets")
+    private, public = document["private"], document["public"]
+    features, targets = columns_of(
+        saved, head, private + public, device=document["device"], on_disk=on_disk
     )
+    departures = tensors["departures"].split(tensors["departed"].tolist())
+    sizes = document.get("sizes")
+    ids = restore_ids(document["ids"], private, public, sizes)
+    roster = Roster.after(ids, public, [rows.tolist() for rows in departures], sizes)
     points = {name: tensors.get(name) for name in POINTS}
     job = LinearJob(
         loss=head.loss,
@@ -249,7 +200,7 @@ def _restored(saved: Saved) -> LinearFitted:
         classes=head.classes,
         labels=document["labels"],
         ridge=PublicRidge.of(document.get("ridge")),
-        preprocessing=_steps(saved),
+        preprocessing=saved_steps(saved),
         lineage=saved.index.lineage.fit,
         issued=saved.index.lineage.issued,
         copied=True,
@@ -259,6 +210,6 @@ def _restored(saved: Saved) -> LinearFitted:
     if salt_in(model) != outcome.salt:
         raise ValueError("the model's file and the secret state have different salts")
     check_certificate(fitted, saved.index.model.sha256)
-    if fitted.fingerprint != bytes(tensors["fingerprint"].tolist()):
-        raise ValueError("the stored records changed")
+    if fitted.checksum != bytes(tensors["checksum"].tolist()):
+        raise ValueError("model and secret state are not of the same save")
     return fitted

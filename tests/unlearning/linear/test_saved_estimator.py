@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from expunge.accounting.verification import differences
 from expunge.errors import Altered
 from expunge.store import pack, read, unpack
 from expunge.store.index import File
-from expunge.unlearning.linear import saved_estimator
+from expunge.unlearning.linear import saved_estimator, saved_rows
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.residual import Residual
@@ -179,7 +178,7 @@ def test_forgotten_rows_are_not_on_disk(tmp_path):
 
 
 def test_a_request_rewrites_only_the_chunks_that_hold_its_records(tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 16)
     clf = fitted()
     clf.save(tmp_path / "model")
     before = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]
@@ -300,7 +299,7 @@ def test_a_reloaded_estimator_still_knows_whether_its_labels_were_declared(tmp_p
 
 
 def test_a_damaged_chunk_is_written_anew_from_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 16)
     clf = fitted()
     clf.save(tmp_path / "model")
     chunk = read(tmp_path / "model").chunks("rows")[0].file.name
@@ -400,7 +399,7 @@ def test_rows_that_no_fit_has_stored_are_refused_by_their_file_with_all_seals_re
 
 def test_saving_reads_only_the_chunks_that_it_rewrites(tmp_path, monkeypatch):
     """The others stay, digests and all."""
-    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 16)
     clf = fitted()
     clf.save(tmp_path / "model")
     clf.forget("r3")
@@ -414,7 +413,7 @@ def test_saving_reads_only_the_chunks_that_it_rewrites(tmp_path, monkeypatch):
 
 
 def test_a_chunk_that_stays_keeps_its_digest_so_damage_to_it_is_still_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 16)
     clf = fitted()
     clf.save(tmp_path / "model")
     chunk = read(tmp_path / "model").chunks("rows")[0].file.name
@@ -434,7 +433,7 @@ def more(model, ids, first=260, **options):
 
 
 def test_rows_that_joined_follow_in_chunks_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_estimator, "split", partial(saved_estimator.split, rows=16))
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 16)
     clf = fitted()
     clf.save(tmp_path / "model")
     before = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]

@@ -1,0 +1,188 @@
+"""Rows that lie in chunks on disk, read when they are asked for, and indexed like a tensor.
+
+    rows[places]        gathers these rows, from the chunks that hold them and from no other
+    rows[start:stop]    a stretch; a pass takes one after another, so memory holds a few chunks
+
+Whoever makes a table says how a chunk is read; that is also where its digest and its bounds are
+checked. Chunks stay in memory, the first that were read, up to so many bytes; of the others one
+does. Keeping the latest would serve nobody: a pass comes back to a chunk when it has read all.
+"""
+
+import bisect
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["KEPT", "StoredColumn", "StoredRows"]
+
+KEPT = 256 << 20  # bytes of chunks in memory, unless told otherwise
+Columns = Mapping[str, Tensor]
+Index = Any  # what a tensor takes: a slice, places, a mask
+
+
+class StoredRows:
+    """A table of columns whose chunks lie on disk.
+
+    Args:
+        bounds: First row of each chunk and the row after its last, without gaps, from 0 on.
+        read: The columns of the chunk of this number.
+        kept: How many bytes of chunks stay in memory, beside the latest one.
+        blank: Rows that are erased in memory and not yet on disk; they read as zeros.
+    """
+
+    def __init__(
+        self,
+        bounds: Sequence[tuple[int, int]],
+        read: Callable[[int], Columns],
+        *,
+        device: str = "cpu",
+        kept: int = KEPT,
+        blank: Iterable[int] = (),
+    ) -> None:
+        starts = [first for first, _ in bounds]
+        if not bounds or starts != [0, *(stop for _, stop in bounds[:-1])]:
+            raise ValueError("chunks of rows have gaps, or there are none")
+        self.starts, self.rows = starts, bounds[-1][1]
+        self.read, self._bounds, self.kept = read, tuple(bounds), kept
+        self.device = torch.device(device)
+        self._blank = set(map(int, blank))
+        self._chunks: dict[int, Columns] = {}
+        self._size = 0  # of these
+        self._latest: tuple[int, Columns] = (-1, {})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "StoredRows":
+        """A table of the same files, with erasures of its own."""
+        return StoredRows(
+            self._bounds,
+            copy.deepcopy(self.read, memo),
+            device=str(self.device),
+            kept=self.kept,
+            blank=self._blank,
+        )
+
+    def column(self, name: str) -> "StoredColumn":
+        """A column of the table; its first chunk tells the type and the width."""
+        first = self.chunk(0)[name]
+        return StoredColumn(self, name, first.dtype, tuple(first.shape[1:]))
+
+    def chunk(self, number: int) -> Columns:
+        """The columns of a chunk, erased rows zero."""
+        if number in self._chunks:
+            return self._chunks[number]
+        if number == self._latest[0]:
+            return self._latest[1]
+        first, stop = self._bounds[number]
+        columns = self.read(number)
+        if any(len(values) != stop - first for values in columns.values()):
+            raise ValueError(f"a chunk does not hold the rows {first} to {stop - 1}")
+        gone = [row - first for row in self._blank if first <= row < stop]
+        if gone:
+            columns = {name: _blanked(values, gone) for name, values in columns.items()}
+        size = sum(values.nbytes for values in columns.values())
+        if self._size + size <= self.kept:
+            self._chunks[number] = columns
+            self._size += size
+        else:
+            self._latest = number, columns
+        return columns
+
+    def check(self) -> None:
+        """Read every chunk, so that whoever reads them checks them."""
+        for number in range(len(self.starts)):
+            self.read(number)
+
+    def stretch(self, name: str, start: int, stop: int) -> Tensor:
+        """The rows from `start` to `stop - 1` of a column."""
+        if start >= stop:
+            return self._none_of(name)
+        parts = []
+        for number in range(self._holder(start), len(self.starts)):
+            first, _ = self._bounds[number]
+            if first >= stop:
+                break
+            parts.append(self.chunk(number)[name][max(0, start - first) : stop - first])
+        return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(self.device)
+
+    def gathered(self, name: str, places: np.ndarray) -> Tensor:
+        """The rows at these places of a column, each chunk read once."""
+        if not len(places):
+            return self._none_of(name)
+        if places.min() < 0 or places.max() >= self.rows:
+            raise IndexError(f"no row {places.max()} of {self.rows}")
+        numbers = np.searchsorted(self.starts, places, side="right") - 1
+        made: Tensor | None = None
+        for number in np.unique(numbers).tolist():
+            at = (numbers == number).nonzero()[0]
+            rows = self.chunk(number)[name][torch.from_numpy(places[at] - self.starts[number])]
+            if len(at) == len(places):
+                return rows.to(self.device)
+            if made is None:
+                made = rows.new_empty(len(places), *rows.shape[1:])
+            made[torch.from_numpy(at)] = rows
+        assert made is not None
+        return made.to(self.device)
+
+    def erase(self, places: np.ndarray, erased: bool) -> None:
+        """From now on these rows read as zeros, or as what is on disk again."""
+        change = self._blank.update if erased else self._blank.difference_update
+        change(places.tolist())
+        for number in np.unique(np.searchsorted(self.starts, places, side="right") - 1).tolist():
+            known = self._chunks.pop(number, None)
+            self._size -= 0 if known is None else sum(each.nbytes for each in known.values())
+        self._latest = -1, {}
+
+    def _none_of(self, name: str) -> Tensor:
+        return self.chunk(0)[name][:0].to(self.device)
+
+    def _holder(self, row: int) -> int:
+        """The number of the chunk that holds a row."""
+        return max(0, bisect.bisect_right(self.starts, row) - 1)
+
+
+class StoredColumn:
+    """A column of a table on disk, indexed like a tensor that has a row for each record."""
+
+    def __init__(
+        self, table: StoredRows, name: str, dtype: torch.dtype, width: tuple[int, ...]
+    ) -> None:
+        self.table, self.name, self.dtype = table, name, dtype
+        self.shape = torch.Size((table.rows, *width))
+
+    @property
+    def device(self) -> torch.device:
+        return self.table.device
+
+    def __len__(self) -> int:
+        return self.table.rows
+
+    def __getitem__(self, index: Index) -> Tensor:
+        """These rows, as a tensor in memory."""
+        if isinstance(index, slice) and index.step in (None, 1):
+            start, stop, _ = index.indices(len(self))
+            return self.table.stretch(self.name, start, max(start, stop))
+        return self.table.gathered(self.name, self._places(index))
+
+    def __setitem__(self, index: Index, value: object) -> None:
+        """Erase rows with 0; or, if an erasure is taken back, give their own values again."""
+        self.table.erase(self._places(index), erased=not isinstance(value, Tensor))
+
+    def index_select(self, dimension: int, places: Tensor) -> Tensor:
+        """The rows at these places, as of a tensor."""
+        assert dimension == 0
+        return self[places]
+
+    def _places(self, index: Index) -> np.ndarray:
+        places = np.asarray(index.cpu() if isinstance(index, Tensor) else index)
+        if places.dtype == bool:
+            return places.nonzero()[0]
+        return places.astype(np.int64)
+
+
+def _blanked(values: Tensor, rows: list[int]) -> Tensor:
+    blanked = values.clone()
+    blanked[rows] = 0
+    return blanked

@@ -1,0 +1,169 @@
+"""The rows of a saved linear model: read all at once, or chunk by chunk when they are asked for.
+
+    rows    features and targets, in chunks
+    steps   preprocessing, where there is any: one chunk, written at the first save
+
+A request rewrites the chunks that hold its records. Every chunk is held against its digest and
+against the constants that certificates rest on when it is read for the first time.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load as tensors_of
+from torch import Tensor
+
+from expunge.core.stored_rows import StoredColumn, StoredRows
+from expunge.errors import Altered, InvalidInput
+from expunge.features.frozen_steps import FrozenSteps
+from expunge.features.saved_steps import steps_from, steps_to_bytes
+from expunge.losses.objective import Rows
+from expunge.store import Chunk, NewChunk, Saved, erase_rows, read, split
+from expunge.store.writing import Writer
+from expunge.unlearning.linear.linear_fitted import LinearFitted
+from expunge.unlearning.linear.linear_head import LinearHead
+
+__all__ = [
+    "CHUNK_ROWS",
+    "ROWS",
+    "STEPS",
+    "ChunkReader",
+    "bounds_of",
+    "columns_of",
+    "follow",
+    "kept_chunks",
+    "saved_steps",
+]
+
+ROWS = "rows"  # the table of features and targets
+STEPS = "steps"  # the table of preprocessing, of one row
+COLUMNS = ("features", "targets")
+CHUNK_ROWS = 8192  # `python -m benchmarks workspace` says why
+
+
+class ChunkReader:
+    """Reads chunks of rows by number, each checked when it is first read.
+
+    Args:
+        saved: The saved model, or the writer that is just laying one down.
+        head: What the rows must fit; None where they were just made.
+    """
+
+    def __init__(
+        self, saved: Saved | Writer, chunks: Sequence[Chunk], head: LinearHead | None
+    ) -> None:
+        self.saved, self.chunks, self.head = saved, chunks, head
+        self._known: set[str] = set()  # files that were held against their digests
+
+    def __call__(self, number: int) -> dict[str, Tensor]:
+        """The columns of this chunk.
+
+        Raises:
+            Altered: it is not what was written, or not what certificates rest on; it is named.
+        """
+        chunk = self.chunks[number]
+        if chunk.file.name in self._known:
+            return tensors_of(self.saved.path_of(chunk).read_bytes())
+        rows = tensors_of(self.saved.rows(chunk))
+        problem = None if self.head is None else _problem(rows, self.head)
+        if problem is not None:
+            raise Altered(str(self.saved.path_of(chunk)), problem)
+        self._known.add(chunk.file.name)
+        return rows
+
+
+def _problem(rows: dict[str, Tensor], head: LinearHead) -> str | None:
+    """Rows above the bound, or targets that the loss does not know."""
+    norms = np.linalg.norm(rows["features"].numpy().astype(np.float64), axis=1)
+    targets = rows["targets"].numpy()
+    if not (norms <= head.loss.row_norm).all():
+        return f"holds rows of norm above {head.loss.row_norm:g}, the bound that is certified"
+    if not np.isfinite(targets).all():
+        return "holds targets that are not finite"
+    if head.classes is not None and not np.isin(targets, np.arange(len(head.classes))).all():
+        return f"holds labels other than the {len(head.classes)} that are known"
+    return None
+
+
+def columns_of(
+    saved: Saved, head: LinearHead, records: int, *, device: str, on_disk: bool
+) -> tuple[Rows, Rows]:
+    """Features and targets of a saved model.
+
+    Args:
+        on_disk: Leave them there, and read a chunk when its rows are asked for.
+
+    Raises:
+        Altered: a chunk is not as it was written.
+        ValueError: there are not as many rows as records.
+    """
+    reader = ChunkReader(saved, saved.chunks(ROWS), head)
+    bounds = [(chunk.first, chunk.stop) for chunk in reader.chunks]
+    table = StoredRows(bounds, reader, device=device)
+    if table.rows != records:
+        raise ValueError(f"{table.rows} rows for {records} records")
+    if on_disk:
+        features, targets = (table.column(name) for name in COLUMNS)
+        return features, targets
+    parts = [reader(number) for number in range(len(bounds))]
+    features, targets = (torch.cat([part[name] for part in parts]).to(device) for name in COLUMNS)
+    return features, targets
+
+
+def bounds_of(first: int, stop: int, rows: int | None = None) -> Iterator[tuple[int, int]]:
+    """First row of each chunk and the row after its last."""
+    rows = CHUNK_ROWS if rows is None else rows
+    for begin in range(first, stop, rows):
+        yield begin, min(begin + rows, stop)
+
+
+def kept_chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk]:
+    """The rows for the next generation: of those that the folder holds, only chunks that change.
+
+    What stays is not read: the index keeps its digest, against which every reader holds it. Rows
+    that joined since follow in chunks of their own.
+    """
+    job, before, there = fitted.job, _state_before(fitted, folder), 0
+    roster = job.roster
+    if before is not None:
+        known = len(before.index.lineage.issued)
+        there = roster.sizes[known]
+        left = [int(row) for rows in roster.departures[known:] for row in rows if row < there]
+        yield from erase_rows(before, ROWS, left)
+        yield from before.chunks(STEPS)
+    elif fitted.preprocessing is not None:
+        yield NewChunk(STEPS, 0, 1, steps_to_bytes(fitted.preprocessing), "skops")
+    for first, stop in bounds_of(there, roster.records):
+        columns = {name: getattr(job, name)[first:stop].cpu().numpy() for name in COLUMNS}
+        yield from split(ROWS, columns, rows=stop - first, offset=first)
+
+
+def saved_steps(saved: Saved) -> FrozenSteps | None:
+    """The preprocessing of a folder; None if it has none."""
+    chunks = saved.chunks(STEPS)
+    return steps_from(saved.rows(chunks[0])) if chunks else None
+
+
+def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
+    """An earlier state of the same fit, if the folder holds one with all its chunks."""
+    try:
+        before = read(folder)
+        if before.index.lineage.fit != fitted.lineage:
+            return None
+        if not all(before.has(chunk) for table in (ROWS, STEPS) for chunk in before.chunks(table)):
+            return None  # all of them are written anew from memory
+    except InvalidInput:
+        return None  # nothing is there, or the writer will say what is wrong with it
+    return before
+
+
+def follow(fitted: LinearFitted, folder: Path) -> None:
+    """Let rows that are read from this folder come from its current generation."""
+    features = fitted.job.features
+    if isinstance(features, StoredColumn) and isinstance(features.table.read, ChunkReader):
+        reader = features.table.read
+        if reader.saved.folder.resolve() == folder.resolve():
+            saved = read(folder)
+            features.table.read = ChunkReader(saved, saved.chunks(ROWS), reader.head)

@@ -1,0 +1,71 @@
+"""The private records as they were given: Parquet chunks beside the chunks of encoded rows.
+
+A chunk names the rows of the model's tables, so the rows of a request tell which chunks hold its
+records; those are written again without them, and no other is read.
+"""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from expunge.store import Chunk, NewChunk, Saved, erase_rows
+from expunge.unlearning.linear.saved_rows import bounds_of
+from expunge.workspace.tables import compute
+
+__all__ = ["RECORDS", "chunk_without", "record_chunks", "records_in", "without_records"]
+
+RECORDS = "records"  # the table of the private records
+
+
+def record_chunks(table: pa.Table, first: int) -> Iterator[NewChunk]:
+    """The records as chunks; the first of them has this row in the model's tables."""
+    plain = _without_dictionaries(table)
+    for start, stop in bounds_of(first, first + table.num_rows):
+        content = _parquet(plain.slice(start - first, stop - start))
+        yield NewChunk(RECORDS, start, stop, content, "parquet")
+
+
+def without_records(
+    saved: Saved, ids: Mapping[int, str], column: str
+) -> Iterator[Chunk | NewChunk]:
+    """The chunks without some records; only those that hold one are read and written.
+
+    Args:
+        ids: The id of each of them, by its row in the model's tables.
+        column: The one that holds ids.
+    """
+    return erase_rows(saved, RECORDS, sorted(ids), partial(chunk_without, ids, column))
+
+
+def records_in(content: bytes) -> pa.Table:
+    """The records of a chunk."""
+    return parquet.read_table(pa.BufferReader(content), use_threads=False)
+
+
+def chunk_without(
+    ids: Mapping[int, str], column: str, content: bytes, chunk: Chunk, places: Sequence[int]
+) -> bytes:
+    """A chunk's file without the records at these places, whose ids are given by row."""
+    table = records_in(content)
+    named = pa.array([ids[chunk.first + place] for place in places], pa.string())
+    gone = compute.is_in(table[column].cast(pa.string()), value_set=named)
+    return _parquet(table.filter(compute.invert(gone)))
+
+
+def _without_dictionaries(table: pa.Table) -> pa.Table:
+    """The table with each value in its row alone: a dictionary would outlive the rows."""
+    for place, field in enumerate(table.schema):
+        kind: Any = field.type
+        if pa.types.is_dictionary(kind):
+            table = table.set_column(place, field.name, table[field.name].cast(kind.value_type))
+    return table.replace_schema_metadata(None)
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    parquet.write_table(table.combine_chunks(), buffer)
+    return buffer.getvalue()

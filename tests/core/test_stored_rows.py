@@ -1,0 +1,129 @@
+"""Rows on disk answer like a tensor in memory, and only chunks that are asked for are read."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from expunge.core.stored_rows import StoredColumn, StoredRows
+
+ROWS, EACH = 50, 8
+FEATURES = torch.from_numpy(np.random.default_rng(3).normal(size=(ROWS, 3)).astype(np.float32))
+BOUNDS = [(first, min(first + EACH, ROWS)) for first in range(0, ROWS, EACH)]
+
+
+class Disk:
+    """Reads chunks, and notes which."""
+
+    def __init__(self):
+        self.read = []
+
+    def __call__(self, number):
+        self.read.append(number)
+        first, stop = BOUNDS[number]
+        return {"x": FEATURES[first:stop].clone(), "y": torch.arange(first, stop)}
+
+
+def table(**options):
+    disk = Disk()
+    return StoredRows(BOUNDS, disk, **options), disk
+
+
+INDEXES = [
+    slice(None),
+    slice(0, 8),
+    slice(5, 30),
+    slice(48, 60),
+    slice(9, 9),
+    slice(-3, None),
+    [3],
+    [49, 0, 17, 17],
+    np.array([8, 7]),
+    torch.tensor([1, 40]),
+    torch.arange(ROWS) % 7 == 2,
+    torch.zeros(ROWS, dtype=torch.bool),
+    [],
+]
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=str)
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_every_index_gives_what_a_tensor_gives(index, kept):
+    rows, _ = table(kept=kept)
+    inside = FEATURES[torch.tensor(index, dtype=torch.long) if isinstance(index, list) else index]
+    assert torch.equal(rows.column("x")[index], inside)
+
+
+def test_a_column_says_what_a_tensor_says_of_itself():
+    column = table()[0].column("x")
+    assert isinstance(column, StoredColumn)
+    assert (len(column), column.shape, column.dtype) == (ROWS, FEATURES.shape, FEATURES.dtype)
+    assert column.device == FEATURES.device
+    places = torch.tensor([40, 2])
+    assert torch.equal(column.index_select(0, places), FEATURES.index_select(0, places))
+
+
+def test_only_the_chunks_that_hold_the_rows_are_read_each_once():
+    rows, disk = table()
+    column = rows.column("x")
+    disk.read.clear()
+    column[[17, 47, 18, 40]]
+    assert disk.read == [2, 5]
+    rows.column("y")[[47]]  # of the same chunk
+    assert disk.read == [2, 5]
+
+
+def test_the_first_chunks_stay_in_memory_and_of_the_others_the_latest():
+    each = EACH * (3 * 4 + 8)
+    rows, disk = table(kept=2 * each)
+    for number in (0, 1, 2, 2, 3, 0, 1, 3, 2):
+        rows.chunk(number)
+    assert disk.read == [0, 1, 2, 3, 2]
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_erased_rows_read_as_zeros_until_the_erasure_is_taken_back(kept):
+    rows, _ = table(kept=kept)
+    column, gone = rows.column("x"), [3, 16, 49]
+    column[gone] = 0
+    expected = FEATURES.clone()
+    expected[gone] = 0
+    assert torch.equal(column[:], expected)
+    assert rows.column("y")[gone].tolist() == [0, 0, 0]  # the row is erased, not a cell
+    column[[16]] = torch.empty(0)
+    expected[16] = FEATURES[16]
+    assert torch.equal(column[:], expected)
+
+
+def test_a_copy_has_erasures_of_its_own():
+    rows, _ = table()
+    rows.column("x")[[5]] = 0
+    other = copy.deepcopy(rows)
+    other.column("x")[[6]] = 0
+    assert rows.column("x")[[5, 6]].abs().sum(1).gt(0).tolist() == [False, True]
+    assert other.column("x")[[5, 6]].abs().sum().item() == 0
+
+
+@pytest.mark.parametrize("place", [-1, 50])
+def test_a_row_that_is_not_there_is_refused(place):
+    with pytest.raises(IndexError, match=f"no row {max(place, 0) or ''}"):
+        table()[0].column("x")[[0, place]]
+
+
+@pytest.mark.parametrize("bounds", [[], [(1, 4)], [(0, 4), (5, 8)], [(0, 4), (3, 8)]])
+def test_chunks_with_gaps_are_refused(bounds):
+    with pytest.raises(ValueError, match="gaps"):
+        StoredRows(bounds, Disk())
+
+
+def test_a_chunk_with_another_number_of_rows_is_refused():
+    rows = StoredRows([(0, 3)], Disk())
+    with pytest.raises(ValueError, match="does not hold the rows 0 to 2"):
+        rows.column("x")
+
+
+def test_a_check_reads_every_chunk():
+    rows, disk = table(kept=0)
+    rows.check()
+    assert disk.read == list(range(len(BOUNDS)))
