@@ -229,7 +229,7 @@ def test_an_unreachable_target_with_poisson_batches_is_refused_in_time():
 
     X, y = labelled(60)
     clf = CertifiedClassifier(
-        strategy=Langevin(learn_steps=20, sigma=1e-12, scheme=PoissonBatch(0.5)), l2=0.1
+        strategy=Langevin(learn_steps=20, sigma=1e-10, scheme=PoissonBatch(0.5)), l2=0.1
     ).fit(X, y)
 
     def late(*_):
