@@ -64,19 +64,22 @@ def grid_for(*, std: float, mu: float, dimension: int) -> float:
     return 2.0 ** math.floor(math.log2(GRID_SHARE * mu * std / math.sqrt(dimension)))
 
 
-def check_reach(reach: float, *, std: float, grid: float) -> None:
+def check_reach(reach: float, *, std: float, grid: float, setting: str = "sigma") -> None:
     """Check that every center of norm at most `reach` is exact on this grid, with its noise.
 
     By public constants, before any center is there: `draw` refuses a center that is too large, and
     that would tell something of the records.
+
+    Args:
+        setting: What makes the noise as small as it is, and is to be larger.
 
     Raises:
         ValueError: some would not be.
     """
     if not reach <= EXACT / 2 * grid:
         raise ValueError(
-            f"sigma: noise of {std:.3g} is too small to be exact beside values of up to "
-            f"{reach:.3g}; take more noise or fewer unlearning steps"
+            f"{setting}: noise of {std:.3g} is too small to be exact beside values of up to "
+            f"{reach:.3g}; take a larger {setting}"
         )
 
 

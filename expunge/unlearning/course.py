@@ -225,12 +225,20 @@ def take_noisy_steps(
     noise_std: float,
     project: Project,
     stream: str,
+    reach: float,
 ) -> Tensor:
     """The point after so many steps, the last of them with exact noise unless the job is seeded.
 
+    Args:
+        reach: A bound, from public constants, on the norm of any step before its projection.
+
     Raises:
+        ValueError: the noise is too small to be exact there; known before any record is used.
         NoCertificate: values that are not finite.
     """
+    if job.seed is None:
+        grid = grid_of(job, noise_std, start.numel())
+        release.check_reach(reach, std=noise_std, grid=grid)
     normal, stacked = normal_source(job.seed, stream), start[None]
     for index in range(steps - 1):
         stacked = check_finite(kernel.step(stacked, index, normal))

@@ -35,7 +35,6 @@ from expunge.unlearning.course import (
     Course,
     check_finite,
     fewest_steps,
-    grid_of,
     least_sigma,
     records_of_capacity,
     setting_for,
@@ -325,9 +324,6 @@ class _Run:
             ValueError: noise too small to be exact, by public constants.
         """
         job, noise_std = self.job, math.sqrt(2 * self.step_size) * sigma
-        if job.seed is None:
-            grid = grid_of(job, noise_std, job.dimension)
-            release.check_reach(self._reach(noise_std), std=noise_std, grid=grid)
 
         def gradient(stacked: Tensor, index: int) -> Tensor:
             in_phase = 0 if index == steps - 1 else index
@@ -341,6 +337,7 @@ class _Run:
             noise_std=noise_std,
             project=l2_ball(self.radius),
             stream=f"request {job.roster.request}",
+            reach=self._reach(noise_std),
         )
         phases = self.phases(steps, sigma)
         phases[-1] = replace(phases[-1], released=job.counts_every_model)

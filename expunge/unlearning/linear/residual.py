@@ -83,6 +83,9 @@ class Residual:
             ValueError: the tolerance is too small, by public constants.
         """
         job.resolution.check(self.tolerance)
+        noise_std, grid = self.noise(job)
+        most = solution_norm(job.loss, job.center, self.tolerance)
+        release.check_reach(most, std=noise_std, grid=grid, setting="tolerance")
         objective = job.objective
         gram = objective.gram()
         theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)

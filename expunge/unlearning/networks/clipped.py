@@ -222,8 +222,10 @@ class Clipped(NetworkStrategy):
                 divisor=batch.divisor,
             )
 
-        moved = self._descent().run(
-            job, gradient, start, steps=self.unlearn_steps, sigma=run.phases[0].sigma, stream=stream
+        descent, sigma, steps = self._descent(), run.phases[0].sigma, self.unlearn_steps
+        reach = descent.reach(place.dimension, sigma, self.radius, steps)
+        moved = descent.run(
+            job, gradient, start, steps=steps, sigma=sigma, stream=stream, reach=reach
         )
         state = place.state(moved)
         if self.finetune is not None:

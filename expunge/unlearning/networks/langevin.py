@@ -278,7 +278,15 @@ class _Run:
         """Take so many further steps, and return the model with their history."""
         gradient = partial(self._gradient, steps)
         moved = self.descent.run(
-            self.job, gradient, offset, steps=steps, sigma=sigma, stream=stream
+            self.job,
+            gradient,
+            offset,
+            steps=steps,
+            sigma=sigma,
+            stream=stream,
+            reach=self.descent.reach(
+                self.place.dimension, sigma, self._start, self.course.done + steps
+            ),
         )
         phases = self.phases(steps, sigma)
         phases[-1] = replace(phases[-1], released=self.job.counts_every_model)
@@ -328,12 +336,16 @@ class _Run:
 
     def phases(self, steps: int, sigma: float) -> list[Phase]:
         """The phases of so many steps from here, as the accountant sees them."""
-        start = float(self.place.beginning.norm())
-        reach = self.descent.farthest(self.place.dimension, sigma, start, self.course.done)
+        reach = self.descent.farthest(self.place.dimension, sigma, self._start, self.course.done)
         bare = self.descent.phases(
             self.job, self.place.dimension, steps=steps, sigma=sigma, reach=reach
         )
         return self.course.count(bare)
+
+    @property
+    def _start(self) -> float:
+        """How far from the center training begins."""
+        return float(self.place.beginning.norm())
 
     def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
         """The gradient at step `index`; the last step is its own phase, where cycles restart."""

@@ -110,10 +110,15 @@ class Descent:
         steps: int,
         sigma: float,
         stream: str,
+        reach: float,
     ) -> Tensor:
         """The offset after so many steps, the last of them with exact noise.
 
+        Args:
+            reach: A bound on the norm of any step before its projection, by public constants.
+
         Raises:
+            ValueError: noise too small to be exact, by public constants.
             NoCertificate: values that are not finite.
         """
         project = whole_space if self.radius is None else l2_ball(self.radius)
@@ -124,7 +129,14 @@ class Descent:
         kernel = pngd.build(steepest, step_size=self.step_size, sigma=sigma, project=project)
         noise_std = math.sqrt(2 * self.step_size) * sigma
         return take_noisy_steps(
-            job, kernel, offset, steps=steps, noise_std=noise_std, project=project, stream=stream
+            job,
+            kernel,
+            offset,
+            steps=steps,
+            noise_std=noise_std,
+            project=project,
+            stream=stream,
+            reach=reach,
         )
 
     def phases(
@@ -155,6 +167,18 @@ class Descent:
         if self.radius is not None:
             return max(self.radius, reach) + each
         return reach + steps * each
+
+    def reach(self, dimension: int, sigma: float, start: float, steps: int) -> float:
+        """How far from the center steps come, from a norm of `start` on, but for one run in 1e24.
+
+        Where nothing projects, independent noises add up like the root of their number: a network
+        of 1e8 parameters keeps noise that is exact, which `farthest` would take from it.
+        """
+        if self.radius is not None:
+            return self.farthest(dimension, sigma, start, 1)
+        noise_std = math.sqrt(2 * self.step_size * steps) * sigma
+        drift = steps * self.step_size * self.clip * self.load
+        return start + drift + LARGEST_NORMAL * noise_std * math.sqrt(dimension)
 
 
 @dataclass(frozen=True)

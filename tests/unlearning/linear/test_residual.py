@@ -73,6 +73,15 @@ def test_the_grid_is_a_power_of_two_and_costs_a_256th(target):
     assert spent <= mu * 1.05 * noise_std / 256
 
 
+def test_noise_too_small_to_be_exact_is_refused_at_fit_before_any_record_is_looked_at(monkeypatch):
+    """By public constants: a tiny tolerance beside a solution that could be large."""
+    monkeypatch.setattr(residual_module, "MARGIN", 1e9)
+    job = job_of()
+    blank = replace(job, features=job.features * math.nan)
+    with pytest.raises(ValueError, match=r"tolerance: noise of .* is too small to be exact"):
+        passes().fit(blank)
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_the_noised_point_has_a_gradient_within_the_tolerance(loss):
     job = job_of(loss)

@@ -166,10 +166,10 @@ def test_a_second_request_starts_again_from_the_ball():
 def test_the_placebo_starts_at_the_center_with_the_same_noise(strategy, monkeypatch):
     starts, sigmas, run = [], [], Descent.run
 
-    def spy(descent, job, gradient, offset, *, steps, sigma, stream):
+    def spy(descent, job, gradient, offset, **given):
         starts.append(float(offset.norm()))
-        sigmas.append(sigma)
-        return run(descent, job, gradient, offset, steps=steps, sigma=sigma, stream=stream)
+        sigmas.append(given["sigma"])
+        return run(descent, job, gradient, offset, **given)
 
     monkeypatch.setattr(Descent, "run", spy)
     job = job_of()

@@ -287,6 +287,15 @@ def test_the_placebo_starts_where_no_private_record_was_and_ignores_the_model():
 # Refusals.
 
 
+@pytest.mark.parametrize("radius", [None, 3.0])
+@pytest.mark.parametrize("size", [1e-12, 1.0])
+def test_noise_too_small_to_be_exact_is_refused_at_fit_whatever_the_records_are(size, radius):
+    job = job_of(seed=None)
+    faint = replace(RUN, sigma=1e-16, radius=radius)
+    with pytest.raises(ValueError, match="too small to be exact"):
+        faint.fit(replace(job, inputs=size * job.inputs))
+
+
 def test_a_record_whose_gradient_is_not_finite_is_refused_and_nothing_changes():
     job = job_of()
     before = RUN.fit(job)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from expunge.core import release
 from expunge.core.randomness import normal_source
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning import course
@@ -26,7 +27,9 @@ def drawn(descent, *, seed, steps=6, sigma=0.3, dimension=WIDE):
         return torch.zeros_like(offset)
 
     start = torch.zeros(dimension, dtype=torch.float64)
-    end = descent.run(job_of(seed=seed), nothing, start, steps=steps, sigma=sigma, stream="test")
+    end = descent.run(
+        job_of(seed=seed), nothing, start, steps=steps, sigma=sigma, stream="test", reach=0.0
+    )
     return torch.diff(torch.stack([*seen, end]), dim=0) / (math.sqrt(2 * descent.step_size) * sigma)
 
 
@@ -67,7 +70,9 @@ def test_a_step_is_the_formula():
     descent = Descent(step_size=0.4, clip=1.0, weight_decay=0.2, radius=1.5)
     push = torch.linspace(-0.3, 0.3, 5, dtype=torch.float64)
     start = torch.full((5,), 0.6, dtype=torch.float64)
-    end = descent.run(job_of(seed=7), lambda *_: push, start, steps=3, sigma=0.2, stream="s")
+    end = descent.run(
+        job_of(seed=7), lambda *_: push, start, steps=3, sigma=0.2, stream="s", reach=2.0
+    )
     normal, expected = normal_source(7, "s"), start[None]
     for _ in range(3):
         expected = expected - 0.4 * (push + 0.2 * expected)
@@ -79,7 +84,7 @@ def test_a_step_is_the_formula():
 def test_what_leaves_the_house_lies_on_the_public_grid():
     job, descent = job_of(seed=None), Descent(step_size=0.5, clip=1.0)
     start = torch.full((50,), math.pi, dtype=torch.float64)
-    end = descent.run(job, lambda v, _: v * 0.1, start, steps=2, sigma=0.7, stream="s")
+    end = descent.run(job, lambda v, _: v * 0.1, start, steps=2, sigma=0.7, stream="s", reach=30.0)
     ticks = end / grid_of(job, 0.7, 50)
     assert torch.equal(ticks, ticks.round())
     phases = descent.phases(job, 50, steps=2, sigma=0.7, reach=30.0)
@@ -93,7 +98,9 @@ def test_the_rounding_budget_covers_the_arithmetic_of_a_step():
     torch.manual_seed(0)
     start, push = (torch.randn(500, dtype=torch.float64) for _ in range(2))
     push /= push.norm()
-    end = descent.run(job_of(seed=7), lambda *_: push, start, steps=1, sigma=0.1, stream="s")
+    end = descent.run(
+        job_of(seed=7), lambda *_: push, start, steps=1, sigma=0.1, stream="s", reach=30.0
+    )
     noise = normal_source(7, "s")(start[None])[0]
     exact = start.numpy().astype("longdouble")
     exact = exact - 0.3 * (push.numpy() + 0.1 * exact) + math.sqrt(0.6) * 0.1 * noise.numpy()
@@ -118,11 +125,52 @@ def test_the_rounding_budget_counts_everything_that_a_step_computes(radius):
     assert counted <= phase.rounding <= 1.001 * counted
 
 
+@pytest.mark.parametrize("radius", [None, 2.0])
+def test_noise_too_small_to_be_exact_is_refused_before_any_gradient_is_taken(radius):
+    """By public constants: what the records' gradients come to decides nothing."""
+    descent = Descent(step_size=0.5, clip=1.0, radius=radius)
+
+    def never(offset, index):
+        raise AssertionError("a record was looked at")
+
+    start, run = torch.zeros(3, dtype=torch.float64), {"steps": 4, "sigma": 1e-14, "stream": "s"}
+    reach = descent.reach(3, 1e-14, 0.0, 4)
+    with pytest.raises(ValueError, match=r"noise of 1e-14 is too small"):
+        descent.run(job_of(seed=None), never, start, **run, reach=reach)
+
+
+@pytest.mark.parametrize("steps", [1, 10_000])
+def test_noise_that_networks_use_is_far_from_that_refusal(steps):
+    """Without a ball too, where what steps can reach grows with their number."""
+    dimension, sigma = 100_000_000, 1e-3
+    descent, noise_std = Descent(step_size=1.0, clip=1.0), math.sqrt(2) * sigma
+    reach = descent.reach(dimension, sigma, 100.0, steps)
+    grid = release.grid_for(std=noise_std, mu=0.1, dimension=dimension)
+    release.check_reach(2 * reach, std=noise_std, grid=grid)
+
+
+@pytest.mark.parametrize("radius", [None, 2.0])
+def test_steps_stay_within_their_reach_though_every_gradient_pushes_the_same_way(radius):
+    descent, dimension = Descent(0.5, clip=1.0, load=2.0, radius=radius), 50
+    push = torch.full((dimension,), -2.0 / math.sqrt(dimension), dtype=torch.float64)
+    reach, farthest = descent.reach(dimension, 0.1, 1.0, 300), 0.0
+
+    def pushing(offset, _):
+        nonlocal farthest
+        farthest = max(farthest, float(offset.norm()))
+        return push
+
+    start = torch.full((dimension,), 1.0 / math.sqrt(dimension), dtype=torch.float64)
+    job, run = job_of(seed=5), {"steps": 300, "sigma": 0.1, "stream": "s"}
+    end = descent.run(job, pushing, start, **run, reach=reach)
+    assert 0.9 * (301 if radius is None else 2) < max(farthest, float(end.norm())) <= reach
+
+
 def test_values_that_are_not_finite_are_refused():
     start = torch.zeros(3, dtype=torch.float64)
     with pytest.raises(NoCertificate, match="not finite"):
         Descent(0.1, 1.0).run(
-            job_of(), lambda v, _: v + math.nan, start, steps=1, sigma=1.0, stream="s"
+            job_of(), lambda v, _: v + math.nan, start, steps=1, sigma=1.0, stream="s", reach=0.0
         )
 
 
@@ -185,9 +233,8 @@ def test_the_printed_constants_are_those_of_the_steps():
     def end(start, push=0.0, steps=3):
         made = torch.full((4,), start, dtype=torch.float64)
         gradient = torch.full((4,), push / 2, dtype=torch.float64)  # `push` long
-        return descent.run(
-            job_of(seed=7), lambda *_: gradient, made, steps=steps, sigma=0.01, stream="s"
-        )
+        run = {"steps": steps, "sigma": 0.01, "stream": "s", "reach": 1e7}
+        return descent.run(job_of(seed=7), lambda *_: gradient, made, **run)
 
     c = 1 - 0.4 * printed.weight_decay
     torch.testing.assert_close(end(1.0) - end(0.5), torch.full((4,), 0.5).double() * c**3)
