@@ -76,7 +76,28 @@ def chain_differences(certificates: Sequence[Certificate]) -> list[Difference]:
         elif after.previous != before.sha256:
             problem = f"is not the digest of certificate {before.sequence}"
             faults.append(Difference(f"{place}: previous", problem))
+        else:
+            faults += [
+                Difference(f"{place}: {field}", problem)
+                for field, problem in _miscounted(before, after)
+            ]
     return faults
+
+
+def _miscounted(before: Certificate, after: Certificate) -> list[tuple[str, str]]:
+    """Counts of records that contradict those of the certificate before."""
+    faults, earlier = [], f"certificate {before.sequence}"
+    if _at_fit(after) != _at_fit(before):
+        faults.append(("records", f"has {_at_fit(after)} at fit, {earlier} {_at_fit(before)}"))
+    for name in ("joined", "forgotten"):
+        least, counted = getattr(before, name) or 0, getattr(after, name) or 0
+        if counted < least:
+            faults.append((name, f"is {counted}, but {earlier} had {least} already"))
+    return faults
+
+
+def _at_fit(certificate: Certificate) -> int:
+    return (certificate.records or 0) - (certificate.joined or 0)
 
 
 def joint(certificates: Sequence[Certificate]) -> Joint:

@@ -23,7 +23,7 @@ from expunge.accounting.document import validate
 from expunge.accounting.history import History, Phase
 from expunge.accounting.kinds import KINDS
 from expunge.accounting.reservations import Reservation, reservations_of, sentence
-from expunge.accounting.stated import MOMENT, Stated, complete
+from expunge.accounting.stated import MOMENT, Stated, complete, counts_in_words
 from expunge.errors import InvalidInput, Refused
 
 __all__ = ["NOT_CLAIMED", "claim_in_words", "issue", "now", "recompute"]
@@ -88,7 +88,7 @@ def issue(
             "normaliser_count": history.normaliser_count,
             "phases": [_phase(phase) for phase in history.phases],
         },
-        "scope": [*judged.scope, *stated.declared],
+        "scope": [*judged.scope, *counts_in_words(stated), *stated.declared],
         "not_claimed": list(NOT_CLAIMED),
     }
     body = json.loads(json.dumps(body, allow_nan=False))

@@ -25,10 +25,34 @@ from expunge.accounting.reservations import EarlierReleases, Provenance
 from expunge.accounting.witness import Witness
 from expunge.errors import InvalidInput
 
-__all__ = ["MOMENT", "FrozenRecord", "Retained", "Stated", "WitnessDocument", "complete"]
+__all__ = [
+    "COUNTED",
+    "JOINED",
+    "MOMENT",
+    "UNSEEN",
+    "FrozenRecord",
+    "Retained",
+    "Stated",
+    "WitnessDocument",
+    "complete",
+    "counts_in_words",
+]
 
 SHA256 = r"^[0-9a-f]{64}$"
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+
+COUNTED = (
+    "how many records there have been, have joined and are forgotten is the issuer's count, held "
+    "to that of the certificates before: the history shows only the records that are left"
+)
+JOINED = (
+    "records have joined since the first fit; the comparator is the same timeline in which the "
+    "forgotten ones never joined"
+)
+UNSEEN = (
+    "that whoever chose the records that joined had not looked at a model that was handed out is "
+    "the caller's word"
+)
 
 
 def _moment(text: str) -> str:
@@ -93,6 +117,9 @@ class Stated(FrozenRecord):
         ge=1,
         description="That were there at any time, public ones included: at the first fit, and all "
         "that have joined since.",
+    )
+    joined: int | None = Field(
+        default=None, ge=0, description="How many of them have joined since the first fit."
     )
     forgotten: int | None = Field(
         default=None, ge=0, description="Records that this model no longer rests on."
@@ -165,11 +192,24 @@ def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stat
     if stated.workspace is not None:
         check_retained(history)
         _check_fit(stated)
-    records = _records(stated, kind, history)
-    forgotten = _forgotten(stated, kind, history, records)
-    comparator = stated.comparator if stated.comparator in kind.formerly else kind.comparator
-    filled |= {"records": records, "forgotten": forgotten, "comparator": comparator}
+    joined = _joined(stated, kind, history)
+    records = _records(stated, kind, history, joined)
+    forgotten = _forgotten(stated, kind, history, records, joined)
+    filled |= {"records": records, "joined": joined, "forgotten": forgotten}
+    filled["comparator"] = (
+        stated.comparator if stated.comparator in kind.formerly else kind.comparator
+    )
     return stated.model_copy(update=filled)
+
+
+def counts_in_words(stated: Stated) -> list[str]:
+    """What the counts of records mean, and whose word they are; of completed facts."""
+    lines, kind = [], KINDS.get(stated.strategy)
+    if stated.joined:
+        lines.append(f"{JOINED}: {stated.joined} of the {stated.records} records")
+    if stated.joined and stated.capacity is None:
+        lines.append(UNSEEN)
+    return lines if kind is None or kind.learns else [*lines, COUNTED]
 
 
 def _earlier_releases(stated: Stated, history: History) -> EarlierReleases:
@@ -183,23 +223,29 @@ def _earlier_releases(stated: Stated, history: History) -> EarlierReleases:
     return releases
 
 
-def _records(stated: Stated, kind: Kind, history: History) -> int:
+def _joined(stated: Stated, kind: Kind, history: History) -> int:
+    """How many records have joined: by the history of a fit, or by the issuer's count."""
+    if not kind.learns:
+        return stated.joined or 0
+    joined = 0 if stated.workspace is None else arrivals_in(history)
+    if stated.joined not in (None, joined):
+        raise InvalidInput("joined", f"is {stated.joined}, but by the history {joined} joined")
+    return joined
+
+
+def _records(stated: Stated, kind: Kind, history: History, joined: int) -> int:
     """How many records there have been at any time."""
-    joined = _joined(stated, history)
     records = history.phases[0].samples + joined if kind.learns else stated.records
     if records is None:
         raise InvalidInput("records", f"must be stated for {stated.strategy}: its history has none")
     if stated.records not in (None, records):
         raise InvalidInput("records", f"is {stated.records}, but the history has {records}")
+    if joined >= records:
+        raise InvalidInput("joined", f"{joined} of {records} records, which leaves none at fit")
     return records
 
 
-def _joined(stated: Stated, history: History) -> int:
-    """How many records have joined by the history of a fit; a history alone says nothing of it."""
-    return 0 if stated.workspace is None else arrivals_in(history)
-
-
-def _forgotten(stated: Stated, kind: Kind, history: History, records: int) -> int:
+def _forgotten(stated: Stated, kind: Kind, history: History, records: int, joined: int) -> int:
     """How many records this model no longer rests on."""
     forgotten = forgotten_in(kind, history, records)
     if (stated.capacity is None) != (stated.budget is None):
@@ -211,18 +257,11 @@ def _forgotten(stated: Stated, kind: Kind, history: History, records: int) -> in
         raise InvalidInput(
             "forgotten", f"is {stated.forgotten}, but the history counts {forgotten} records"
         )
-    if not stated.sequence <= max(1, forgotten) + _most_joined(stated, kind, history, records):
+    if not stated.sequence <= max(1, forgotten) + joined:
         raise InvalidInput("sequence", f"is {stated.sequence}, with {forgotten} forgotten records")
     if (stated.subjects or 0) > forgotten:
         raise InvalidInput("subjects", f"{stated.subjects} of {forgotten} records")
     return forgotten
-
-
-def _most_joined(stated: Stated, kind: Kind, history: History, records: int) -> int:
-    """How many records can have joined; the history of a release does not say."""
-    if kind.learns or stated.workspace is None:
-        return _joined(stated, history)
-    return records - 1
 
 
 def _check_chain(stated: Stated) -> None:

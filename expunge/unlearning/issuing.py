@@ -8,16 +8,7 @@ from expunge.accounting.stated import Retained, Stated
 from expunge.errors import NoCertificate
 from expunge.unlearning.fitted import Fitted
 
-__all__ = ["JOINED", "UNSEEN", "certify"]
-
-JOINED = (
-    "records have joined since the first fit; the comparator is the same timeline in which the "
-    "forgotten ones never joined"
-)
-UNSEEN = (
-    "that whoever chose the records that joined had not looked at a model that was handed out is "
-    "the caller's word"
-)
+__all__ = ["certify"]
 
 
 def certify(fitted: Fitted, request: str | None) -> Certificate:
@@ -40,12 +31,13 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         comparator=getattr(fitted.strategy, "comparator", None),
         earlier_releases=None if fitted.covered else "not covered",
         records=fitted.job.roster.records,
+        joined=fitted.job.roster.joined,
         forgotten=fitted.job.roster.forgotten,
         capacity=outcome.capacity,
         budget=None if outcome.capacity is None else target.level,
         provenance=fitted.provenance,
         retained=[Retained(what=what) for what in outcome.retained],
-        declared=[*outcome.declared, *fitted.remarks, *_remarks_on_joining(fitted)],
+        declared=[*outcome.declared, *fitted.remarks],
         requests=[] if request is None else [request],
         model_sha256=None if outcome.salt else digest,
         commitments={"model": digest} if outcome.salt else {},
@@ -57,15 +49,6 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
     certificate = issue(outcome.assumptions, outcome.history, delta=target.delta, stated=stated)
     _check_promise(fitted, certificate)
     return certificate
-
-
-def _remarks_on_joining(fitted: Fitted) -> tuple[str, ...]:
-    """What the comparator is once records have joined, and what they must not depend on."""
-    roster = fitted.job.roster
-    if not roster.joined:
-        return ()
-    counted = f"{JOINED}: {roster.joined} of the {roster.records} records"
-    return (counted,) if fitted.outcome.capacity is not None else (counted, UNSEEN)
 
 
 def _check_promise(fitted: Fitted, certificate: Certificate) -> None:

@@ -11,6 +11,7 @@ from expunge.accounting.history import History, Phase
 from expunge.accounting.issue import issue
 from expunge.accounting.reservations import Provenance
 from expunge.accounting.stated import Stated
+from expunge.accounting.verification import differences
 from expunge.errors import Refused
 
 FIT = "a" * 32
@@ -134,6 +135,34 @@ def test_certificates_that_do_not_follow_each_other_are_named():
     assert fault.field == "certificate 2: workspace"
     with pytest.raises(Refused, match="certificate 2: previous"):
         joint([others[0], certificates[1]])
+
+
+def second_of(first, samples, **counts):
+    """Another certificate after the first, each of its own numbers recomputable."""
+    certificate = issue(RELEASE, draw(samples, 0.5), delta=1e-5, stated=facts(2, first, **counts))
+    assert differences(certificate) == []
+    return certificate
+
+
+@pytest.mark.parametrize(
+    ("samples", "counts", "culprit"),
+    [
+        (98, {"records": 30_100}, "records"),  # both raised by 30,000: its own numbers agree
+        (98, {"records": 110, "joined": 5}, "records"),
+        (105, {"records": 105, "joined": 5}, "forgotten"),  # fewer than before
+        (98, {"records": 100, "joined": 0}, None),
+        (100, {"records": 102, "joined": 2}, None),
+    ],
+)
+def test_counts_that_contradict_the_certificate_before_are_named(samples, counts, culprit):
+    faults = chain_differences([chain([0.5])[0], second_of(chain([0.5])[0], samples, **counts)])
+    assert [fault.field for fault in faults] == ([f"certificate 2: {culprit}"] if culprit else [])
+
+
+def test_records_that_joined_cannot_be_fewer_than_before():
+    first = issue(RELEASE, draw(101, 0.5), delta=1e-5, stated=facts(1, None, records=102, joined=2))
+    (fault,) = chain_differences([first, second_of(first, 98, records=101, joined=1)])
+    assert fault == ("certificate 2: joined", "is 1, but certificate 1 had 2 already")
 
 
 def test_one_certificate_has_nothing_to_be_seen_together_with():

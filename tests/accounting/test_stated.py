@@ -3,9 +3,10 @@
 import pytest
 
 from expunge.accounting import History, InvalidInput, Phase
+from expunge.accounting.canonical import fingerprints
 from expunge.accounting.issue import issue
 from expunge.accounting.kinds import KINDS
-from expunge.accounting.stated import Stated
+from expunge.accounting.stated import COUNTED, JOINED, UNSEEN, Stated
 from expunge.accounting.verification import differences
 from tests.accounting.test_kinds import HISTORIES, KIND_OF, LOSS, stated
 
@@ -24,6 +25,29 @@ def test_another_count_of_forgotten_records_is_refused(strategy):
 def test_a_history_without_learning_needs_to_be_told_how_many_records_there_were():
     with pytest.raises(InvalidInput, match="records: must be stated for residual"):
         issue(*HISTORIES["residual"], delta=1e-5, stated=Stated(strategy="residual"))
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_whose_word_the_counts_are_is_said_where_the_history_does_not_show_them(strategy):
+    """A line that follows from the strategy: nobody can take it off unnoticed."""
+    history = HISTORIES[KIND_OF.get(strategy, strategy)]
+    certificate = issue(*history, delta=1e-5, stated=stated(strategy))
+    assert (COUNTED in certificate.scope) == (not KINDS[strategy].learns)
+
+
+def test_that_records_joined_cannot_be_taken_off_a_certificate():
+    certificate = issue(*HISTORIES["residual"], delta=1e-5, stated=stated("residual", joined=2))
+    assert differences(certificate) == []
+    bare = [line for line in certificate.scope if not line.startswith(JOINED)]
+    altered = certificate.model_copy(update={"scope": bare})
+    altered = altered.model_copy(update={"fingerprints": fingerprints(altered.body())})
+    assert {fault.field.split("[")[0] for fault in differences(altered)} == {"scope"}
+
+
+def test_some_records_must_have_been_there_at_fit():
+    word = stated("residual", joined=stated("residual").records)
+    with pytest.raises(InvalidInput, match="which leaves none at fit"):
+        issue(*HISTORIES["residual"], delta=1e-5, stated=word)
 
 
 def test_a_strategy_of_another_package_states_its_comparator():
@@ -114,7 +138,7 @@ def test_a_fits_certificate_leaves_nothing_out(strategy, change, culprit):
     assert refused.value.field == culprit
 
 
-JOINED = History(
+GROWING = History(
     (Phase(50, 1.0, 1.0, 1000, 3), Phase(5, 1.0, 1.0, 1020, 8), Phase(5, 1.0, 1.0, 1012))
 )
 
@@ -124,27 +148,38 @@ def fit_of(**change):
 
 
 def test_records_are_all_that_were_there_at_any_time():
-    certificate = issue(LOSS, JOINED, delta=1e-5, stated=fit_of())
+    certificate = issue(LOSS, GROWING, delta=1e-5, stated=fit_of())
     assert (certificate.records, certificate.forgotten) == (1020, 8)
     assert not differences(certificate)
     for wrong in ({"records": 1000}, {"forgotten": 3}, {"records": 1030}):
         with pytest.raises(InvalidInput) as refused:
-            issue(LOSS, JOINED, delta=1e-5, stated=fit_of(**wrong))
+            issue(LOSS, GROWING, delta=1e-5, stated=fit_of(**wrong))
         assert [refused.value.field] == list(wrong)
 
 
 def test_a_history_alone_says_nothing_of_who_joined():
     """Without a fit behind it phases may be of any size; the first is what it was trained on."""
-    certificate = issue(LOSS, JOINED, delta=1e-5, stated=Stated())
+    certificate = issue(LOSS, GROWING, delta=1e-5, stated=Stated())
     assert (certificate.records, certificate.forgotten) == (1000, 8)
     assert not differences(certificate)
 
 
 def test_every_certificate_of_a_fit_is_for_somebody_who_left_or_joined():
     most = CHAIN | {"sequence": 28, "generation": 28}
-    issue(LOSS, JOINED, delta=1e-5, stated=fit_of(**most))
+    issue(LOSS, GROWING, delta=1e-5, stated=fit_of(**most))
     with pytest.raises(InvalidInput, match="sequence"):
-        issue(LOSS, JOINED, delta=1e-5, stated=fit_of(**most | {"sequence": 29, "generation": 29}))
+        issue(LOSS, GROWING, delta=1e-5, stated=fit_of(**most | {"sequence": 29, "generation": 29}))
     release = HISTORIES["residual"]
     word = stated("residual", **OF_A_FIT | CHAIN | {"sequence": 50, "generation": 50})
-    assert issue(*release, delta=1e-5, stated=word).sequence == 50
+    with pytest.raises(InvalidInput, match="sequence: is 50, with 10 forgotten records"):
+        issue(*release, delta=1e-5, stated=word)
+    grown = word.model_copy(update={"joined": 40})
+    assert issue(*release, delta=1e-5, stated=grown).sequence == 50
+
+
+def test_records_that_joined_are_those_of_the_history_where_it_learns():
+    issued = issue(LOSS, GROWING, delta=1e-5, stated=fit_of())
+    assert issued.joined == 20
+    assert issued.scope[-2:] == [f"{JOINED}: 20 of the 1020 records", UNSEEN]
+    with pytest.raises(InvalidInput, match="joined: is 3, but by the history 20 joined"):
+        issue(LOSS, GROWING, delta=1e-5, stated=fit_of(joined=3))

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from expunge.accounting.stated import COUNTED, JOINED, UNSEEN
 from expunge.accounting.verification import differences, file_differences
-from expunge.unlearning.issuing import JOINED, UNSEEN, certify
+from expunge.unlearning.issuing import certify
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import PREPROCESSING, LinearFitted
 from expunge.unlearning.linear.residual import Residual
@@ -101,12 +102,14 @@ def test_a_certificate_says_that_records_have_joined_and_what_it_is_then_compare
     columns = [torch.cat([column, column[:2]]) for column in JOB.row_columns]
     later, strategy = JOB.with_more(roster, columns), Residual()
     first = certify(state(strategy.forget(JOB, strategy.fit(job_of())), JOB), None)
-    assert not any(line.startswith(JOINED) for line in first.declared)
+    assert first.joined == 0
+    assert not any(line.startswith(JOINED) for line in first.scope)
     after = strategy.add(later, strategy.forget(JOB, strategy.fit(job_of())))
     second = certify(state(after, later, certificate=first, issued=(first.sha256,)), None)
     assert not differences(second)
-    assert second.declared[-2:] == [f"{JOINED}: 2 of the 102 records", UNSEEN]
-    assert (second.records, second.forgotten, second.sequence) == (102, 1, 2)
+    joined = second.scope.index(f"{JOINED}: 2 of the 102 records")
+    assert second.scope[joined + 1 : joined + 3] == [UNSEEN, COUNTED]
+    assert (second.records, second.joined, second.forgotten, second.sequence) == (102, 2, 1, 2)
 
 
 def test_where_every_model_counts_newcomers_may_depend_on_models():
@@ -122,4 +125,5 @@ def test_where_every_model_counts_newcomers_may_depend_on_models():
     certificate = certify(state(strategy.add(later, before), later, **known), None)
     assert not differences(certificate)
     assert certificate.capacity == 6  # a tenth of sixty, whoever joins
-    assert certificate.declared[-1].startswith(JOINED)
+    assert any(line.startswith(JOINED) for line in certificate.scope)
+    assert UNSEEN not in certificate.scope
