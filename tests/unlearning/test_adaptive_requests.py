@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from expunge.accounting.certificate import Certificate
+from expunge.accounting.stated import UNSEEN
 from expunge.audit.lower_bound import epsilon_lower_bound
 from expunge.unlearning import (
     CertifiedClassifier,
@@ -23,7 +24,6 @@ from expunge.unlearning import (
     NoiseFirst,
     PoissonBatch,
 )
-from expunge.unlearning.issuing import UNSEEN
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.records import labelled
 
@@ -257,7 +257,7 @@ def test_a_capacity_covers_newcomers_that_were_chosen_by_looking_at_every_model(
     assert [(phase.samples, phase.forgotten) for phase in certificate.history.phases] == [
         (400, 8), (400, 8), (410, 8), (409, 7), (429, 7), (428, 6),
     ]  # fmt: skip
-    assert UNSEEN not in certificate.declared
+    assert UNSEEN not in certificate.scope
     scores = scores_with_newcomers(certificate, MODELS)
     assert shown_by(certificate, scores) <= certificate.epsilon
     faint = [
@@ -280,7 +280,7 @@ def test_beyond_the_requests_that_noise_provides_for_additions_are_refused_too()
 def test_without_a_capacity_newcomers_chosen_by_a_model_contradict_and_certificates_say_so():
     """Whoever saw the sign of the learned model sends records that pull the same way."""
     certificate = certified_with_newcomers(replace(LANGEVIN, learn_steps=20))
-    assert UNSEEN in certificate.declared
+    assert UNSEEN in certificate.scope
     assumptions, history = certificate.records_of_history()
     chains, pull = Chains(certificate, np.random.default_rng(13)), assumptions.lipschitz
     learned, joined, left = rounds_of(certificate)

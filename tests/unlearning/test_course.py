@@ -128,7 +128,7 @@ def kernel(gradient=lambda stacked, _: stacked * 0, sigma=0.3):
 
 
 def run(job, steps=4, built=None, **options):
-    given = {"noise_std": 0.3, "project": l2_ball(1e6), "stream": "s"} | options
+    given = {"noise_std": 0.3, "project": l2_ball(1e6), "stream": "s", "reach": 1e6} | options
     return take_noisy_steps(job, built or kernel(), torch.zeros(3).double(), steps=steps, **given)
 
 
@@ -150,6 +150,14 @@ def test_the_last_noise_of_a_release_lies_on_the_grid():
 
 def test_the_point_is_projected():
     assert float(run(job_of(seed=None), project=l2_ball(1e-3), noise_std=5.0).norm()) <= 1e-3
+
+
+def test_noise_too_small_to_be_exact_is_refused_before_any_step():
+    def never(stacked, index):
+        raise AssertionError("a step was taken")
+
+    with pytest.raises(ValueError, match="too small"):
+        run(job_of(seed=None), built=kernel(never), reach=1e18)
 
 
 def test_an_overflow_is_noticed():
