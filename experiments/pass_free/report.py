@@ -182,7 +182,7 @@ def _draw_passes(axes: Axes, result: Row) -> None:
     axes.set(xscale="log", yscale="log", xlabel="records",
              ylabel="records until the next pass")  # fmt: skip
     orders = max(len(_random(cell)) for cell in _cells(result))
-    axes.set_title(f"made, 2 classes; bars: range of {orders} orders", fontsize=9)
+    axes.set_title(f"made, 2 classes; bars: range of up to {orders} orders", fontsize=9)
     axes.axhline(settings["most"], color="0.4", ls=":", lw=1)  # no curve goes further
     axes.set_ylim(0.5, axes.get_ylim()[1] * 100)  # room for the legend
     axes.legend(frameon=False, fontsize=7, loc="upper left", ncols=2, columnspacing=1.0)
