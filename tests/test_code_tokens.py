@@ -47,6 +47,28 @@ def test_what_the_package_began_with_is_counted_from_its_commit():
     assert sum(counts.values()) == 48_519
 
 
+def test_files_that_are_counted_apart_are_there_and_were_not_then():
+    names = [name for files in code_tokens.ADDED.values() for name in files]
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(code_tokens.tokens_in_tree("expunge/unlearning"))
+    try:
+        before = code_tokens.tokens_at_commit("expunge/unlearning", code_tokens.BEFORE)
+    except LookupError:
+        pytest.skip("the commit is not in this checkout's history")
+    basenames = {name.rpartition("/")[2] for name in before}
+    assert not basenames & {name.rpartition("/")[2] for name in names}
+
+
+def test_what_was_added_is_counted_apart_and_whatever_else_is_new_is_not(monkeypatch):
+    monkeypatch.setattr(code_tokens, "ADDED", {"flying": ("a/wings.py", "a/gone.py")})
+    shown = code_tokens.summary("a", {"a/legs.py": 100}, {"a/legs.py": 60, "a/wings.py": 70})
+    assert "a now: 130 in 2 files, ratio 1.300 (+30.0 %)" in shown
+    assert "70 in 1 files: flying" in shown
+    assert "without these: 60 in 1 files, ratio 0.600 (-40.0 %)" in shown
+    other = code_tokens.summary("a", {"a/legs.py": 100}, {"a/legs.py": 60, "a/fins.py": 70})
+    assert "without these" not in other
+
+
 def test_the_tree_is_counted_file_by_file(tmp_path, monkeypatch):
     (tmp_path / "package/inner").mkdir(parents=True)
     (tmp_path / "package/a.py").write_text(PLAIN)
