@@ -83,7 +83,7 @@ class Strategy(Protocol[Given]):
     """
 
     name: ClassVar[str]
-    observers: "ClassVar[tuple[Observer, ...]]"  # for whom it is sound
+    observers: "ClassVar[tuple[Observer, ...]]" = ("final",)  # for whom it is sound
 
     def fit(self, job: Given) -> "Outcome": ...
 

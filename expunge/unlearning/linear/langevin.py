@@ -12,7 +12,6 @@ and targets only, never of the records' content.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -23,7 +22,6 @@ from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price, langevin_price, noise_first_price
 from expunge.accounting.setting import Setting
-from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
@@ -46,6 +44,7 @@ from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, check_room, scheme_record
+from expunge.unlearning.strategy import Strategy
 
 __all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]
 
@@ -53,7 +52,7 @@ UNCOUNTED = "noise_first learns without noise, so nothing covers requests that l
 
 
 @dataclass(frozen=True)
-class Langevin:
+class Langevin(Strategy[LinearJob]):
     """The paper's strategy: T noisy steps on all records, K noisy steps on what remains.
 
     At any setting: with steps, `step_size`, `sigma` and `radius` given, fit and forget are
@@ -83,8 +82,8 @@ class Langevin:
     step_size: float | None = None
     unlearn_steps: int | None = None
     radius: float | None = None
-    name: ClassVar[str] = "langevin"
-    observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
+    name = "langevin"
+    observers = ("final", "all")
 
     def __post_init__(self) -> None:
         check_fields(
@@ -195,7 +194,7 @@ class Langevin:
 
 
 @dataclass(frozen=True)
-class NoiseFirst:
+class NoiseFirst(Strategy[LinearJob]):
     """Clean learning; on a request one noisy step, then clean descent.
 
     Args:
@@ -205,8 +204,7 @@ class NoiseFirst:
 
     learn_steps: int = 500
     unlearn_steps: int = 50
-    name: ClassVar[str] = "noise_first"
-    observers: ClassVar[tuple[Observer, ...]] = ("final",)
+    name = "noise_first"
 
     def __post_init__(self) -> None:
         check_fields(self, learn_steps=count(1), unlearn_steps=count(1))

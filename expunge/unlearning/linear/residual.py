@@ -12,7 +12,6 @@ forgotten records: they only choose a point of that ball, and the draw is fresh.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,7 +21,6 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import DISTANCE, Price, residual_price
-from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.randomness import normal_source
@@ -36,6 +34,7 @@ from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.pass_free import PassFree
 from expunge.unlearning.model_file import SALT, add_salt
 from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.strategy import Strategy
 
 __all__ = ["Residual"]
 
@@ -43,7 +42,7 @@ MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pay
 
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(Strategy[LinearJob]):
     """The strategy `residual`: a point provably near the minimiser, then one draw of noise.
 
     Args:
@@ -64,8 +63,7 @@ class Residual:
     distance: float | None = None
     max_anchor_age: float = 30.0
     state_limit: float = 1.0
-    name: ClassVar[str] = "residual"
-    observers: ClassVar[tuple[Observer, ...]] = ("final",)
+    name = "residual"
 
     def __post_init__(self) -> None:
         check_fields(

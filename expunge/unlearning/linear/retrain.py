@@ -5,24 +5,23 @@ preconditioner computed from the retained rows. Protects nobody from an observer
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import COLD_PASSES, Price, retrain_price
-from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, positive
 from expunge.losses.tolerances import solution_norm
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.strategy import Strategy
 
 __all__ = ["Retrain"]
 
 
 @dataclass(frozen=True)
-class Retrain:
+class Retrain(Strategy[LinearJob]):
     """The strategy `retrain`: solve from scratch on what remains.
 
     Args:
@@ -30,8 +29,7 @@ class Retrain:
     """
 
     tolerance: float = 1e-9
-    name: ClassVar[str] = "retrain"
-    observers: ClassVar[tuple[Observer, ...]] = ("final",)
+    name = "retrain"
 
     def __post_init__(self) -> None:
         check_fields(self, tolerance=positive)

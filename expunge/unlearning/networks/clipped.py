@@ -18,7 +18,6 @@ over, and no certificate of this kind has been seen to beat it.
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -26,7 +25,6 @@ from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History
 from expunge.accounting.prices import Price
-from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import (
     check_fields,
@@ -89,8 +87,7 @@ class Clipped(NetworkStrategy):
     around: Around = "start"
     scheme: Scheme = field(default_factory=FullBatch)
     finetune: Training | None = None
-    name: ClassVar[str] = "clipped"
-    observers: ClassVar[tuple[Observer, ...]] = ("final",)
+    name = "clipped"
 
     def __post_init__(self) -> None:
         check_fields(

@@ -7,10 +7,8 @@ which is kept as separate state.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from expunge.accounting.prices import Price
-from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, instance
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.network_job import NetworkJob
@@ -32,9 +30,8 @@ class HeadFinetune(NetworkStrategy):
 
     training: Training = field(default_factory=Training)
     head: Head = field(default_factory=Head)
-    name: ClassVar[str] = "head+finetune"
+    name = "head+finetune"
     keeps_backbone = True
-    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(

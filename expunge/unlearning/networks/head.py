@@ -13,7 +13,7 @@ as it was handed over, bit for bit; that it never saw a private record is the us
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from expunge.accounting.prices import Price
-from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, either, flag, optional, positive
 from expunge.core.module_state import state_of
 from expunge.core.rows import bounded_rows, public_row_norm
@@ -66,10 +65,9 @@ class Head(NetworkStrategy):
     target_norm: float | Literal["public"] = "public"
     tolerance: float | None = None
     one_by_one: bool = False
-    name: ClassVar[str] = "head"
+    name = "head"
     keeps_backbone = True
     runs_the_loss = False
-    observers: ClassVar[tuple[Observer, ...]] = ("final",)
 
     def __post_init__(self) -> None:
         check_fields(

@@ -13,14 +13,12 @@ are seldom certified by either; the certificate says "vacuous" where they are no
 import math
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
 
 from torch import Tensor
 
 from expunge.accounting.account import Account, account
 from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price
-from expunge.accounting.target import Observer
 from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.errors import NoCertificate
@@ -82,8 +80,8 @@ class NetworkLangevin(NetworkStrategy):
             (`adaptive_requests=True`); otherwise it is not used.
     """
 
-    name: ClassVar[str] = "langevin"
-    observers: ClassVar[tuple[Observer, ...]] = ("final", "all")
+    name = "langevin"
+    observers = ("final", "all")
     learn_steps: int = 20
     unlearn_steps: int | None = None
     sigma: float | None = None

@@ -6,7 +6,7 @@ touched, and of fresh randomness. In the accountant it is the identity map from 
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -14,7 +14,6 @@ from torch import Tensor
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import Price, retrain_price
-from expunge.accounting.target import Observer
 from expunge.core.checks import check_fields, choice, instance
 from expunge.core.module_state import state_of, with_state
 from expunge.errors import InvalidInput
@@ -48,8 +47,7 @@ class RetrainNetwork(NetworkStrategy):
 
     start: Literal["public", "scratch"] = "public"
     training: Training = field(default_factory=lambda: Training(epochs=20))
-    name: ClassVar[str] = "retrain"
-    observers: ClassVar[tuple[Observer, ...]] = ("final",)
+    name = "retrain"
 
     def __post_init__(self) -> None:
         check_fields(
