@@ -13,7 +13,7 @@ __all__ = [
     "as_list",
     "check_request",
     "count_rows",
-    "frame_index",
+    "given_ids",
     "grow",
     "id_rows",
     "ids_by_row",
@@ -21,12 +21,14 @@ __all__ = [
 ]
 
 
-def frame_index(features: Any) -> Any:
-    """A DataFrame's index, as ids.
+def given_ids(ids: Any, features: Any) -> Any:
+    """Ids as they are given; for "index" a DataFrame's.
 
     Raises:
         ValueError: the features are not a DataFrame.
     """
+    if not (isinstance(ids, str) and ids == "index"):
+        return ids
     if not hasattr(features, "index") or callable(features.index):
         raise ValueError("ids: 'index' needs a DataFrame")
     return features.index

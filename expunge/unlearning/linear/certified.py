@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expunge.accounting.certificate import Certificate
@@ -32,7 +32,7 @@ from expunge.losses.solver import solve
 from expunge.store import Generation
 from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
-from expunge.unlearning.ids import frame_index, id_rows
+from expunge.unlearning.ids import given_ids, id_rows
 from expunge.unlearning.linear.arrivals import arrivals
 from expunge.unlearning.linear.capacity_curve import CAPACITIES, CapacityCurve, draw_curve
 from expunge.unlearning.linear.choice import (
@@ -42,7 +42,13 @@ from expunge.unlearning.linear.choice import (
     prices,
     with_capacity,
 )
-from expunge.unlearning.linear.estimator_parameters import check_parameters, plain_pairs, row_bound
+from expunge.unlearning.linear.estimator_parameters import (
+    Parameters,
+    check_parameters,
+    plain_pairs,
+    refuse_weights,
+    row_bound,
+)
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
@@ -60,6 +66,7 @@ from expunge.unlearning.strategy import Strategy, strategy_of
 
 __all__ = ["Certified", "unchanged_on_failure", "was_released"]
 
+DTYPES = [np.float64, np.float32]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -82,30 +89,39 @@ def unchanged_on_failure(
     return whole
 
 
-class Certified(BaseEstimator):
+class Certified(Parameters, BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
     _state: LinearFitted | Released | None = None
 
-    epsilon: float
-    delta: float
-    strategy: str | Strategy[LinearJob]
-    observer: Literal["final", "all"]
-    l2: float | Literal["public"]
-    row_norm: float | Literal["public"]
-    capacity: float | None
-    reference: Literal["zero", "start", "center"]
-    released: bool
-    random_state: int | None
-    device: str
-    adaptive_requests: bool
-
-    def _keep_parameters(self, given: dict[str, Any]) -> None:
-        """Keep what a constructor was given, under the parameters' names, unchecked until fit."""
-        vars(self).update({n: v for n, v in given.items() if n not in ("self", "__class__")})
-
     def __sklearn_is_fitted__(self) -> bool:
         return self._state is not None
+
+    @unchanged_on_failure
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        public: Any = None,
+        ids: Any = None,
+        **others: Any,
+    ) -> Self:
+        """Learn from private records (X, y) and public ones (X_public, y_public).
+
+        Args:
+            ids: One for each private record; row numbers by default, "index" for a DataFrame's.
+
+        Raises:
+            InvalidInput: `sample_weight`, and why not.
+        """
+        refuse_weights(others)
+        self._check_parameters()
+        ids = given_ids(ids, X)
+        X, y = validate_data(self, X, y, dtype=DTYPES, y_numeric=is_regressor(self))  # noqa: N806
+        rows, answers = self._public_records(public, X)
+        targets, public_targets, labels = self._answers(y, answers)
+        self._fit(X, targets, (rows, public_targets), ids, labels)
+        return self
 
     @property
     def fitted_(self) -> LinearFitted:
@@ -194,9 +210,8 @@ class Certified(BaseEstimator):
             NoCertificate: nothing was changed; the message says why.
         """
         fitted = self.fitted_
-        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
-        columns = arrivals(self, fitted, X, y)
-        again = flag("again", again)
+        columns, again = arrivals(self, fitted, X, y), flag("again", again)
+        ids = given_ids(ids, X)
         self._state, certificate = join(fitted, columns, ids, again=again, request=request)
         return certificate
 
@@ -367,7 +382,6 @@ class Certified(BaseEstimator):
             labels: All labels, sorted; None for a regression.
         """
         self._check_parameters()
-        self._take_labels(labels)
         features, targets = rows.column("features"), rows.column("targets")
         self.n_features_in_ = features.shape[1] - 1
         count = len(public[0])
@@ -385,13 +399,12 @@ class Certified(BaseEstimator):
         labels: np.ndarray | None,
     ) -> None:
         """Learn from bounded rows; only then anything of the estimator changes."""
-        outputs = 0 if labels is None else len(labels)
-        ridge = self._public_ridge(public, outputs, len(features))
+        ridge = self._public_ridge(public, labels, len(features))
         l2 = float(self.l2) if ridge is None else ridge.l2
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
             LinearJob(
-                loss=self._make_loss(l2, bound, outputs),
+                loss=self._make_loss(l2, bound, labels),
                 features=features,
                 targets=targets,
                 roster=roster,
@@ -420,24 +433,27 @@ class Certified(BaseEstimator):
             ridge=ridge,
         )
 
-    def _take_labels(self, labels: np.ndarray | None) -> None:
-        """Prepare what the loss needs of the labels."""
+    def _answers(
+        self, y: np.ndarray, public: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Private and public targets as losses take them, and the labels of a classifier."""
+        raise NotImplementedError
 
-    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
+    def _make_loss(self, l2: float, row_norm: float, labels: np.ndarray | None) -> LinearLoss:
         raise NotImplementedError
 
     def _public_ridge(
-        self, public: tuple[np.ndarray, np.ndarray], outputs: int, records: int
+        self, public: tuple[np.ndarray, np.ndarray], labels: np.ndarray | None, records: int
     ) -> PublicRidge | None:
         """The ridge chosen on public records; None where a number was given."""
         if self.l2 != "public":
             return None
         return choose_ridge(
             *public,
-            lambda l2, row_norm: self._make_loss(l2, row_norm, outputs),
+            lambda l2, row_norm: self._make_loss(l2, row_norm, labels),
             row_norm="public" if self.row_norm == "public" else float(self.row_norm),
             records=records,
-            classes=outputs > 0,
+            classes=labels is not None,
         )
 
     def _public_records(self, public: Any, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -458,9 +474,7 @@ class Certified(BaseEstimator):
     def _checked_rows(self, features: Any) -> np.ndarray:
         """Rows to predict for."""
         check_is_fitted(self)
-        return np.asarray(
-            validate_data(self, features, reset=False, dtype=[np.float64, np.float32])
-        )
+        return np.asarray(validate_data(self, features, reset=False, dtype=DTYPES))
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))

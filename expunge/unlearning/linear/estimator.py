@@ -11,29 +11,26 @@ it on public rows alone.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from expunge.losses import Declared, Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.ids import frame_index
-from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
-from expunge.unlearning.linear.estimator_parameters import label_weights, refuse_weights
+from expunge.unlearning.linear.certified import Certified
+from expunge.unlearning.linear.estimator_parameters import label_weights
 from expunge.unlearning.linear.linear_fitted import LinearFitted
-from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.saved_estimator import read_fitted
 from expunge.unlearning.settings import rebuild
-from expunge.unlearning.strategy import Strategy
 
 __all__ = ["ESTIMATORS", "CertifiedClassifier", "CertifiedRegressor", "load", "resume"]
 
 
+@dataclass(eq=False, repr=False)
 class CertifiedClassifier(ClassifierMixin, Certified):
     """Logistic or softmax regression whose records can be deleted with a certificate.
 
@@ -66,57 +63,15 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             which counts records, is refused. Requests then take passes.
     """
 
-    classes: Sequence[Any] | None
-    class_weight: Mapping[Any, float] | None
-    _weights: tuple[float, ...] | None = None
+    classes: Sequence[Any] | None = None
+    class_weight: Mapping[Any, float] | None = None
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        strategy: str | Strategy[LinearJob] = "auto",
-        observer: Literal["final", "all"] = "final",
-        l2: float | Literal["public"] = 1e-3,
-        row_norm: float | Literal["public"] = 1.0,
-        classes: Sequence[Any] | None = None,
-        reference: Literal["zero", "start", "center"] = "zero",
-        released: bool = True,
-        random_state: int | None = None,
-        device: str = "cpu",
-        adaptive_requests: bool = False,
-        capacity: float | None = None,
-        class_weight: Mapping[Any, float] | None = None,
-    ) -> None:
-        self._keep_parameters(locals())
-
-    @unchanged_on_failure
-    def fit(
-        self,
-        X: Any,  # noqa: N803
-        y: Any,
-        public: Any = None,
-        ids: Any = None,
-        **others: Any,
-    ) -> "CertifiedClassifier":
-        """Learn from private records (X, y) and public ones (X_public, y_public).
-
-        Args:
-            ids: One for each private record; row numbers by default, "index" for a DataFrame's.
-
-        Raises:
-            InvalidInput: `sample_weight`, and why not.
-        """
-        refuse_weights(others)
-        self._check_parameters()
-        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])  # noqa: N806
+    def _answers(
+        self, y: np.ndarray, public: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         check_classification_targets(y)
-        rows, public_labels = self._public_records(public, X)
-        labels = self.label_set(y, public_labels)
-        self._take_labels(labels)
-        encoded = [np.searchsorted(labels, each) for each in (public_labels, y)]
-        self._fit(X, encoded[1], (rows, encoded[0]), ids, labels)
-        return self
+        labels = self.label_set(y, public)
+        return np.searchsorted(labels, y), np.searchsorted(labels, public), labels
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         return self._head.predict(self._checked_rows(X))
@@ -128,13 +83,11 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         scores = self._head.scores(self._checked_rows(X)).numpy()
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
-    def _take_labels(self, labels: np.ndarray | None) -> None:
+    def _make_loss(self, l2: float, row_norm: float, labels: np.ndarray | None) -> LinearLoss:
         assert labels is not None
-        self._weights = label_weights(self.class_weight, labels)
-
-    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
-        plain = Logistic(l2, row_norm) if classes <= 2 else Softmax(classes, l2, row_norm)
-        return plain if self._weights is None else Weighted(plain, self._weights)
+        weights, count = label_weights(self.class_weight, labels), len(labels)
+        plain = Logistic(l2, row_norm) if count <= 2 else Softmax(count, l2, row_norm)
+        return plain if weights is None else Weighted(plain, weights)
 
     def label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
         """All labels, sorted: those named, or else the public ones, or else those of y.
@@ -174,6 +127,7 @@ def _sorted_labels(name: str, labels: np.ndarray) -> np.ndarray:
     return known
 
 
+@dataclass(eq=False, repr=False)
 class CertifiedRegressor(RegressorMixin, Certified):
     """Ridge regression on bounded targets whose records can be deleted with a certificate.
 
@@ -183,62 +137,22 @@ class CertifiedRegressor(RegressorMixin, Certified):
         loss: A `Declared` convex loss instead of squares; its l2 and row_norm are this one's.
     """
 
-    target_norm: float
-    radius: float
-    loss: Declared | None
+    target_norm: float = 1.0
+    radius: float = np.inf
+    loss: Declared | None = None
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        strategy: str | Strategy[LinearJob] = "auto",
-        observer: Literal["final", "all"] = "final",
-        l2: float | Literal["public"] = 1e-3,
-        row_norm: float | Literal["public"] = 1.0,
-        target_norm: float = 1.0,
-        radius: float = np.inf,
-        loss: Declared | None = None,
-        reference: Literal["zero", "start", "center"] = "zero",
-        released: bool = True,
-        random_state: int | None = None,
-        device: str = "cpu",
-        adaptive_requests: bool = False,
-        capacity: float | None = None,
-    ) -> None:
-        self._keep_parameters(locals())
-
-    @unchanged_on_failure
-    def fit(
-        self,
-        X: Any,  # noqa: N803
-        y: Any,
-        public: Any = None,
-        ids: Any = None,
-        **others: Any,
-    ) -> "CertifiedRegressor":
-        """Learn from private records (X, y) and public ones (X_public, y_public).
-
-        Args:
-            ids: One for each private record; row numbers by default, "index" for a DataFrame's.
-
-        Raises:
-            InvalidInput: `sample_weight`, and why not.
-        """
-        refuse_weights(others)
-        self._check_parameters()
-        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)  # noqa: N806
-        rows, targets = self._public_records(public, X)
-        for name, values in (("y", y), ("public", targets)):
+    def _answers(
+        self, y: np.ndarray, public: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        for name, values in (("y", y), ("public", public)):
             if len(values) and values.dtype.kind not in "biuf":
                 raise ValueError(f"{name}: targets must be numbers, not {values.dtype}")
-        self._fit(X, y.astype(np.float64), (rows, targets.astype(np.float64)), ids)
-        return self
+        return y.astype(np.float64), public.astype(np.float64), None
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         return self._head.predict(self._checked_rows(X))
 
-    def _make_loss(self, l2: float, row_norm: float, classes: int) -> LinearLoss:
+    def _make_loss(self, l2: float, row_norm: float, labels: np.ndarray | None) -> LinearLoss:
         if self.loss is not None:
             return replace(self.loss, l2=l2, row_norm=row_norm)
         return Squared(l2, row_norm, self.target_norm, self.radius)

@@ -1,11 +1,12 @@
-"""What the parameters of certified estimators may be; looked at when `fit` begins.
+"""The parameters of certified estimators, and what they may be; looked at when `fit` begins.
 
 scikit-learn's estimators store what they are given, so that nothing is checked before. A
 parameter without a rule here is refused by `tests/test_parameters.py`.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,9 +28,12 @@ from expunge.core.checks import (
 )
 from expunge.errors import InvalidInput
 from expunge.losses import Declared
+from expunge.unlearning.linear.linear_job import LinearJob
+from expunge.unlearning.strategy import Strategy
 
 __all__ = [
     "LARGEST_ROW_NORM",
+    "Parameters",
     "check_parameters",
     "label_weights",
     "plain_pairs",
@@ -39,6 +43,24 @@ __all__ = [
 ]
 
 SMALLEST_ROW_NORM, LARGEST_ROW_NORM = 1e-15, 1e15  # squares stay within float32
+
+
+@dataclass(eq=False, repr=False)
+class Parameters:
+    """What every certified estimator is given; `CertifiedClassifier` says what each means."""
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    strategy: str | Strategy[LinearJob] = "auto"
+    observer: Literal["final", "all"] = "final"
+    l2: float | Literal["public"] = 1e-3
+    row_norm: float | Literal["public"] = 1.0
+    reference: Literal["zero", "start", "center"] = "zero"
+    released: bool = True
+    random_state: int | None = None
+    device: str = "cpu"
+    adaptive_requests: bool = False
+    capacity: float | None = None
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:

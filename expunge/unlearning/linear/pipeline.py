@@ -30,7 +30,7 @@ from expunge.features.public_fitting import check_steps, fit_steps
 from expunge.features.public_range import describe_outside
 from expunge.features.row_blocks import count_rows, take_rows
 from expunge.features.rows_apart import PROBE
-from expunge.unlearning.ids import frame_index
+from expunge.unlearning.ids import given_ids
 from expunge.unlearning.linear.certified import Certified, unchanged_on_failure, was_released
 from expunge.unlearning.linear.estimator import (
     ESTIMATORS,
@@ -81,7 +81,7 @@ class CertifiedPipeline(NamedSteps):
         Raises:
             InvalidInput: a step must be fitted and there are no public rows, or it mixes rows.
         """
-        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
+        ids = given_ids(ids, X)
         validate_data(self, X, skip_check_array=True)
         public = self._checked_public(public)
         frozen = self._frozen(X, public)
@@ -108,7 +108,7 @@ class CertifiedPipeline(NamedSteps):
             named: What else the estimator's `add` takes.
         """
         model = self._fitted_model()
-        ids = frame_index(X) if isinstance(ids, str) and ids == "index" else ids
+        ids = given_ids(ids, X)
         self._check_columns(X)
         return model.add(self._steps().transform_apart(X), y, ids=ids, **named)
 
