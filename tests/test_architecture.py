@@ -17,7 +17,7 @@ BELOW_CLI = {
 }  # fmt: skip
 MAY_IMPORT = {
     "accounting": set(),
-    "audit": {"accounting", "core", "divergence", "sampling"},  # and `laws` unlearning
+    "audit": {"accounting", "core", "divergence", "losses", "sampling"},  # and `laws` unlearning
     "cli": BELOW_CLI,
     "core": set(),
     "divergence": {"core"},

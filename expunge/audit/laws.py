@@ -1,7 +1,6 @@
 """The laws of a fitted model: models from both sides of a deletion as hard as the claim allows.
 
-The one module of audits that knows strategies. What it draws (`unlearning.linear.canaries`) is
-judged by `audit.sandwich`.
+The one module of audits that knows strategies. What it draws is judged by `audit.sandwich`.
 """
 
 import math
@@ -17,16 +16,26 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.calibration import smallest_unlearn_steps
 from expunge.audit.lower_bound import least_models
 from expunge.audit.sandwich import Control, Laws, sandwich
+from expunge.audit.worst_descent import WorstDescent
 from expunge.core import release
 from expunge.errors import InvalidInput, Refused
-from expunge.unlearning.linear.canaries import WorstDescent, accepted_extremes
-from expunge.unlearning.linear.langevin import Langevin
+from expunge.losses.solver import solve
+from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.schemes import FullBatch
 
-__all__ = ["LEAST", "MODELS", "audit_fitted", "descent_control", "laws_of", "worst_descent"]
+__all__ = [
+    "LEAST",
+    "MODELS",
+    "accepted_extremes",
+    "audit_fitted",
+    "descent_control",
+    "laws_of",
+    "worst_descent",
+    "worst_of",
+]
 
 MODELS = {"residual": 400, "langevin": 12_000}  # catch a tenth of the noise in 999 of 1,000 audits
 LEAST = 2 * least_models()  # half of them choose the test
@@ -114,6 +123,57 @@ def _residual_laws(
     )
 
 
+def accepted_extremes(job: LinearJob, strategy: Residual) -> tuple[Tensor, Tensor]:
+    """Two points of the retained objective, as far apart as its check allows along a flat line.
+
+    They lie at opposite ends of the ball around the minimiser that the check accepts: any solver
+    may stop at either, so the claim covers them (THEORY 5.1, 6).
+    """
+    objective = job.objective
+    center = solve(
+        objective, job.beginning, tolerance=strategy.tolerance / 100, gram=objective.gram()
+    )
+    direction = _flattest(job, center)
+    if strategy.goes_without_passes(job):  # any point may be proven to lie in the ball
+        length = strategy.reach(job) * (1 - 1e-6) - strategy.tolerance / 100 / job.loss.l2
+        return center + length * direction, center - length * direction
+    ends = []
+    for sign in (1.0, -1.0):
+        low, high = 0.0, strategy.tolerance / job.loss.l2
+        for _ in range(40):
+            middle = (low + high) / 2
+            norm = float(objective.gradient(center + sign * middle * direction).norm())
+            low, high = (middle, high) if norm <= strategy.tolerance else (low, middle)
+        ends.append(center + sign * low * direction)
+    return ends[0], ends[1]
+
+
+def _flattest(job: LinearJob, at: Tensor) -> Tensor:
+    """A direction in which the objective has hardly more curvature than its ridge."""
+    if at.shape[0] > 1:  # softmax does not see what is added to every class
+        direction = torch.zeros_like(at)
+        direction[:, 0] = 1
+    else:
+        kept = job.features[job.roster.present].double()
+        direction = torch.linalg.eigh(kept.T @ kept)[1][:, 0][None]
+    return direction / direction.norm()
+
+
+def worst_of(job: LinearJob, strategy: Langevin, *, one_in: int) -> WorstDescent:
+    """The worst case with a job's constants and a strategy's steps and noise.
+
+    Args:
+        one_in: One record of so many is forgotten; a job's bound knows shares only.
+    """
+    setting = replace(
+        setting_of(job, strategy, 1),
+        private=one_in,
+        public=0,
+        normaliser=strategy.scheme.normaliser,
+    )
+    return WorstDescent(job.loss, setting, strategy.chosen_sigma(job))
+
+
 def worst_descent(job: LinearJob, strategy: Langevin) -> tuple[WorstDescent, int]:
     """What `langevin` is audited on, and the steps that it would take to honour the request.
 
@@ -123,7 +183,7 @@ def worst_descent(job: LinearJob, strategy: Langevin) -> tuple[WorstDescent, int
     if not isinstance(strategy.scheme, FullBatch):
         raise InvalidInput("scheme", "only full batches can be audited")
     one_in = max(2, -(-job.roster.retained // len(_canary_rows(job))))
-    worst = WorstDescent.of(job, strategy, one_in=one_in)
+    worst = worst_of(job, strategy, one_in=one_in)
     try:
         return worst, smallest_unlearn_steps(worst.setting, job.target, sigma=worst.sigma)
     except Refused as error:
@@ -164,7 +224,7 @@ def descent_control(job: LinearJob, strategy: Langevin, *, models: int, seed: in
     """
     released = job.observer == "all"
     for one_in in (2, 3, 5, 10, 20, 50, 100):
-        worst = WorstDescent.of(job, strategy, one_in=one_in)
+        worst = worst_of(job, strategy, one_in=one_in)
         try:
             steps = smallest_unlearn_steps(worst.setting, job.target, sigma=worst.sigma)
         except Refused:

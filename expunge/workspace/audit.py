@@ -1,7 +1,7 @@
 """`audit`: attacks on the worst case, beside what is certified. It can contradict, never certify.
 
 Models are drawn from both laws of a deletion that was made as hard as the claim allows
-(`unlearning.canaries`), and judged by `audit.sandwich`.
+(`audit.laws`), and judged by `audit.sandwich`.
 """
 
 import contextlib

@@ -7,11 +7,11 @@ import pytest
 
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.audit import epsilon_lower_bound
-from expunge.audit.laws import MODELS, audit_fitted, laws_of
+from expunge.audit.laws import MODELS, accepted_extremes, audit_fitted, laws_of
 from expunge.audit.lower_bound import DECISIVE, models_needed
 from expunge.audit.sandwich import sandwich
 from expunge.errors import InvalidInput
-from expunge.losses import Softmax
+from expunge.losses import Logistic, Softmax
 from expunge.unlearning.linear.estimator import CertifiedClassifier
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.residual import Residual
@@ -19,6 +19,27 @@ from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.schemes import Cyclic
 from tests.unlearning.problems import job_of
 from tests.unlearning.records import labelled
+
+CHECKED = Residual(1e-6, distance=0)
+
+
+@pytest.mark.parametrize("loss", [Logistic(0.1), Softmax(3, 0.1)], ids=["logistic", "softmax"])
+def test_both_ends_pass_the_check_and_lie_nearly_as_far_apart_as_is_certified(loss):
+    job = job_of(loss)
+    ends = accepted_extremes(job, CHECKED)
+    for end in ends:
+        assert float(job.objective.gradient(end).norm()) <= CHECKED.tolerance
+    apart = float((ends[0] - ends[1]).norm())
+    assert apart <= CHECKED.separation(job)
+    assert apart >= {Logistic: 0.2, Softmax: 0.97}[type(loss)] * CHECKED.separation(job)
+
+
+@pytest.mark.parametrize("loss", [Logistic(0.1), Softmax(3, 0.1)], ids=["logistic", "softmax"])
+def test_where_requests_go_without_passes_the_ends_are_those_of_the_ball(loss):
+    job, strategy = job_of(loss), Residual(1e-6)
+    ends = accepted_extremes(job, strategy)
+    apart = float((ends[0] - ends[1]).norm())
+    assert 0.99 * strategy.separation(job) <= apart <= strategy.separation(job)
 
 
 def contradicted(laws, delta=1e-5):

@@ -36,12 +36,12 @@ from expunge.core.checks import (
     optional,
     positive,
 )
+from expunge.core.flops import training_flops
 from expunge.core.projection import l2_ball
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling.clipped_gradients import clipped_mean
 from expunge.unlearning.model_file import add_salt
-from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy, foreseen_price, passes
 from expunge.unlearning.networks.noisy_descent import (

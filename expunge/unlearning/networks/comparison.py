@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from expunge.core.flops import training_flops
 from expunge.core.inputs import Inputs
 from expunge.core.module_state import with_state
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork

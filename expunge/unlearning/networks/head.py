@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from expunge.accounting.prices import Price
 from expunge.core.checks import check_fields, either, flag, optional, positive
+from expunge.core.flops import forward_flops
 from expunge.core.module_state import state_of
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput
@@ -32,7 +33,6 @@ from expunge.losses.linear import LinearLoss
 from expunge.unlearning.linear.budget import metered, nominal_cost, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.networks.flops import forward_flops
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.outcome import ROWS, Outcome

@@ -21,6 +21,7 @@ from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price
 from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
+from expunge.core.flops import training_flops
 from expunge.errors import NoCertificate
 from expunge.sampling.clipped_gradients import (
     MEMORY,
@@ -34,7 +35,6 @@ from expunge.unlearning.course import (
     records_of_capacity,
     setting_for,
 )
-from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import (
     NetworkStrategy,

@@ -5,8 +5,8 @@ from typing import ClassVar, Protocol
 
 from expunge.accounting.account import Account
 from expunge.accounting.prices import Price
+from expunge.core.flops import training_flops
 from expunge.errors import NoCertificate
-from expunge.unlearning.networks.flops import training_flops
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.strategy import Strategy

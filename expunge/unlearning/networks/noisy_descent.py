@@ -25,6 +25,7 @@ from expunge.core.module_state import with_state
 from expunge.core.projection import l2_ball, whole_space
 from expunge.errors import Refused
 from expunge.features.module_checks import refuse_mixing, refuse_remembering
+from expunge.losses.checked_loss import CheckedLoss
 from expunge.sampling import pngd
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
@@ -34,7 +35,6 @@ from expunge.unlearning.course import (
     take_noisy_steps,
     with_exact_last,
 )
-from expunge.unlearning.networks.checked_loss import CheckedLoss
 from expunge.unlearning.networks.network_job import NetworkJob
 
 __all__ = [

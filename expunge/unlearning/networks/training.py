@@ -19,11 +19,11 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from expunge.core.checks import check_fields, count, function, positive
+from expunge.core.flops import training_flops
 from expunge.core.module_state import state_of, with_state
 from expunge.errors import NoCertificate
 from expunge.features.module_checks import refuse_half_precision, refuse_hidden_state
-from expunge.unlearning.networks.checked_loss import CheckedLoss
-from expunge.unlearning.networks.flops import training_flops
+from expunge.losses.checked_loss import CheckedLoss
 from expunge.unlearning.networks.network_job import NetworkJob
 
 __all__ = ["Training", "drawing", "trained", "training_cost"]

@@ -4,7 +4,7 @@ import pytest
 
 from expunge.accounting import Assumptions, History, Phase, account
 from expunge.accounting.prices import Price
-from expunge.unlearning.networks.flops import training_flops
+from expunge.core.flops import training_flops
 from expunge.unlearning.networks.network_strategy import foreseen_price, foreseen_words, passes
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training

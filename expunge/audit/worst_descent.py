@@ -1,19 +1,17 @@
-"""The worst case that a certificate must survive, built on purpose.
+"""The worst case of noisy descent that a certificate must survive, built on purpose.
 
-- `residual`: two points at opposite ends of the ball around the minimiser that its check accepts:
-  any solver may stop at either, so the claim covers them (THEORY 5.1, 6).
-- noisy descent: a problem of the same strategy and constants in which the forgotten records are all
-  alike and the others sit at the origin, so that nothing but the ridge works against their pull.
-  With a fixed normaliser this reaches sqrt((1 - 1/classes)/2) of the bound for softmax and 1/2 for
-  two classes, as long as the noise hides what was learned; with the mean's half of that, because
-  the bound allows for others that pull the opposite way for ever. More features would only let the
-  noise fill the ball, whose projection forgets by itself.
+A problem of the same constants in which the forgotten records, the canaries, are all alike and the
+others sit at the origin, so that nothing but the ridge works against their pull. With a fixed
+normaliser this reaches sqrt((1 - 1/classes)/2) of the bound for softmax and 1/2 for two classes, as
+long as the noise hides what was learned; with the mean's half of that, because the bound allows for
+others that pull the opposite way for ever. More features would only let the noise fill the ball,
+whose projection forgets by itself.
 
 For audits of one's own model; nothing here is ever released.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -22,63 +20,27 @@ from expunge.accounting.bounds import GDP, shift
 from expunge.accounting.setting import Setting
 from expunge.losses import Softmax, Squared
 from expunge.losses.linear import LinearLoss
-from expunge.losses.solver import solve
 from expunge.sampling import Problem, Zero, sample_ensemble
 from expunge.sampling.chain import Regime
-from expunge.unlearning.linear.langevin import Langevin, setting_of
-from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.residual import Residual
 
-__all__ = ["WorstDescent", "accepted_extremes"]
+__all__ = ["WorstDescent"]
 
 PAIRS = 400  # that measure what canaries reach
 
 
-def accepted_extremes(job: LinearJob, strategy: Residual) -> tuple[Tensor, Tensor]:
-    """Two points of the retained objective, as far apart as its check allows along a flat line."""
-    objective = job.objective
-    center = solve(
-        objective, job.beginning, tolerance=strategy.tolerance / 100, gram=objective.gram()
-    )
-    direction = _flattest(job, center)
-    if strategy.goes_without_passes(job):  # any point may be proven to lie in the ball
-        length = strategy.reach(job) * (1 - 1e-6) - strategy.tolerance / 100 / job.loss.l2
-        return center + length * direction, center - length * direction
-    ends = []
-    for sign in (1.0, -1.0):
-        low, high = 0.0, strategy.tolerance / job.loss.l2
-        for _ in range(40):
-            middle = (low + high) / 2
-            norm = float(objective.gradient(center + sign * middle * direction).norm())
-            low, high = (middle, high) if norm <= strategy.tolerance else (low, middle)
-        ends.append(center + sign * low * direction)
-    return ends[0], ends[1]
-
-
 @dataclass(frozen=True)
 class WorstDescent:
-    """A strategy of noisy descent, with a job's constants, on the worst records there could be.
+    """Noisy descent with a fitted model's constants, on the worst records there could be.
 
     Args:
-        loss: The job's.
+        loss: The model's.
         setting: Counts, constants and steps; `forget` of all records are the canaries.
-        sigma: What the strategy claims to draw.
+        sigma: What is claimed to be drawn.
     """
 
     loss: LinearLoss
     setting: Setting
     sigma: float
-
-    @classmethod
-    def of(cls, job: LinearJob, strategy: Langevin, *, one_in: int) -> "WorstDescent":
-        """One record of so many is forgotten; a job's bound knows shares only."""
-        setting = replace(
-            setting_of(job, strategy, 1),
-            private=one_in,
-            public=0,
-            normaliser=strategy.scheme.normaliser,
-        )
-        return cls(job.loss, setting, strategy.chosen_sigma(job))
 
     @property
     def direction(self) -> Tensor:
@@ -152,14 +114,3 @@ class WorstDescent:
         unit = self.direction / self.direction.norm()
         first, second = (models.double() @ unit for models in both)
         return abs(float((first - second).mean())) / float(second.std())
-
-
-def _flattest(job: LinearJob, at: Tensor) -> Tensor:
-    """A direction in which the objective has hardly more curvature than its ridge."""
-    if at.shape[0] > 1:  # softmax does not see what is added to every class
-        direction = torch.zeros_like(at)
-        direction[:, 0] = 1
-    else:
-        kept = job.features[job.roster.present].double()
-        direction = torch.linalg.eigh(kept.T @ kept)[1][:, 0][None]
-    return direction / direction.norm()

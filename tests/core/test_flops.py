@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from expunge.core.flops import forward_flops, training_flops
 from expunge.core.inputs import Columns, taking_columns
-from expunge.unlearning.networks.flops import forward_flops, training_flops
 from tests.unlearning.networks.problems import bits, masked, network, texts
 
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional
 
 from expunge.errors import InvalidInput
-from expunge.unlearning.networks.checked_loss import CheckedLoss
+from expunge.losses.checked_loss import CheckedLoss
 from expunge.unlearning.networks.langevin import NetworkLangevin
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training

@@ -5,38 +5,16 @@ import math
 import pytest
 
 from expunge.accounting.bounds import shift
+from expunge.audit.laws import worst_of
 from expunge.losses import Logistic, Softmax
-from expunge.unlearning.linear.canaries import WorstDescent, accepted_extremes
 from expunge.unlearning.linear.langevin import Langevin, setting_of
-from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.schemes import FullBatch
 from tests.unlearning.problems import job_of
-
-STRATEGY = Residual(1e-6, distance=0)
-
-
-@pytest.mark.parametrize("loss", [Logistic(0.1), Softmax(3, 0.1)], ids=["logistic", "softmax"])
-def test_both_ends_pass_the_check_and_lie_nearly_as_far_apart_as_is_certified(loss):
-    job = job_of(loss)
-    ends = accepted_extremes(job, STRATEGY)
-    for end in ends:
-        assert float(job.objective.gradient(end).norm()) <= STRATEGY.tolerance
-    apart = float((ends[0] - ends[1]).norm())
-    assert apart <= STRATEGY.separation(job)
-    assert apart >= {Logistic: 0.2, Softmax: 0.97}[type(loss)] * STRATEGY.separation(job)
-
-
-@pytest.mark.parametrize("loss", [Logistic(0.1), Softmax(3, 0.1)], ids=["logistic", "softmax"])
-def test_where_requests_go_without_passes_the_ends_are_those_of_the_ball(loss):
-    job, strategy = job_of(loss), Residual(1e-6)
-    ends = accepted_extremes(job, strategy)
-    apart = float((ends[0] - ends[1]).norm())
-    assert 0.99 * strategy.separation(job) <= apart <= strategy.separation(job)
 
 
 def worst(loss=None, *, one_in=20, sigma=0.8, fixed=False, steps=60):
     strategy = Langevin(learn_steps=steps, sigma=sigma, scheme=FullBatch(fixed=fixed))
-    return WorstDescent.of(job_of(loss or Softmax(10, 0.05)), strategy, one_in=one_in)
+    return worst_of(job_of(loss or Softmax(10, 0.05)), strategy, one_in=one_in)
 
 
 @pytest.mark.parametrize(
@@ -75,4 +53,4 @@ def test_the_claim_of_a_share_does_not_depend_on_how_many_records_there_are():
     setting = setting_of(job, Langevin(60), 5)
     rows = setting.private + setting.public
     whole = shift.bound(setting.assumptions, setting.history(2.0, 5)).mu
-    assert WorstDescent.of(job, strategy, one_in=rows // 5).certified(5).mu == pytest.approx(whole)
+    assert worst_of(job, strategy, one_in=rows // 5).certified(5).mu == pytest.approx(whole)
