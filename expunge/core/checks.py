@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from expunge.errors import InvalidInput
+
 __all__ = [
     "Rule",
     "array",
@@ -57,12 +59,12 @@ def check_values(values: Mapping[str, Any], **rules: Rule) -> dict[str, Any]:
 def number(name: str, value: Any) -> float | int:
     """Accept any finite number; an int stays an int."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise ValueError(f"{name}: must be a number, not {_describe(value)}")
+        raise InvalidInput(name, f"must be a number, not {_describe(value)}")
     plain = int(value) if isinstance(value, Integral) else float(value)
     if isinstance(plain, float) and not math.isfinite(plain):
-        raise ValueError(f"{name}: {plain} must be finite")
+        raise InvalidInput(name, f"{plain} must be finite")
     if plain and not SMALLEST <= abs(plain) <= LARGEST:
-        raise ValueError(f"{name}: {_describe(plain)} must be within {SMALLEST:g} to {LARGEST:g}")
+        raise InvalidInput(name, f"{_describe(plain)} must be within {SMALLEST:g} to {LARGEST:g}")
     return plain
 
 
@@ -74,14 +76,14 @@ def as_float(rule: Rule) -> Rule:
 def positive(name: str, value: Any) -> float | int:
     plain = number(name, value)
     if not plain > 0:
-        raise ValueError(f"{name}: {plain} must be positive")
+        raise InvalidInput(name, f"{plain} must be positive")
     return plain
 
 
 def not_negative(name: str, value: Any) -> float | int:
     plain = number(name, value)
     if plain < 0:
-        raise ValueError(f"{name}: {plain} must not be negative")
+        raise InvalidInput(name, f"{plain} must not be negative")
     return plain
 
 
@@ -96,7 +98,7 @@ def share(name: str, value: Any) -> float | int:
     """Accept a number in (0, 1]."""
     plain = number(name, value)
     if not 0 < plain <= 1:
-        raise ValueError(f"{name}: {plain} must be in (0, 1]")
+        raise InvalidInput(name, f"{plain} must be in (0, 1]")
     return plain
 
 
@@ -104,14 +106,14 @@ def open_share(name: str, value: Any) -> float | int:
     """Accept a number in (0, 1)."""
     plain = number(name, value)
     if not 0 < plain < 1:
-        raise ValueError(f"{name}: {plain} must be in (0, 1)")
+        raise InvalidInput(name, f"{plain} must be in (0, 1)")
     return plain
 
 
 def integer(name: str, value: Any) -> int:
     """Accept a whole number of any sign, such as a seed."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise ValueError(f"{name}: must be an integer, not {_describe(value)}")
+        raise InvalidInput(name, f"must be an integer, not {_describe(value)}")
     return int(value)
 
 
@@ -121,7 +123,7 @@ def count(least: int = 0) -> Rule:
     def rule(name: str, value: Any) -> int:
         plain = integer(name, value)
         if not least <= plain <= MOST:
-            raise ValueError(f"{name}: {_describe(plain)} must be at least {least}, at most 2**53")
+            raise InvalidInput(name, f"{_describe(plain)} must be at least {least}, at most 2**53")
         return plain
 
     return rule
@@ -132,7 +134,7 @@ def whole_numbers(least: int = 0) -> Rule:
 
     def rule(name: str, value: Any) -> tuple[int, ...]:
         if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
-            raise ValueError(f"{name}: must be a list of integers, not {_describe(value)}")
+            raise InvalidInput(name, f"must be a list of integers, not {_describe(value)}")
         return tuple(count(least)(name, each) for each in value)
 
     return rule
@@ -140,7 +142,7 @@ def whole_numbers(least: int = 0) -> Rule:
 
 def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}: must be True or False, not {_describe(value)}")
+        raise InvalidInput(name, f"must be True or False, not {_describe(value)}")
     return bool(value)
 
 
@@ -151,7 +153,7 @@ def choice(*words: str) -> Rule:
         if not isinstance(value, str) or value not in words:
             listed = ", ".join(repr(word) for word in words[:-1])
             listed = f"{listed} or {words[-1]!r}" if listed else repr(words[-1])
-            raise ValueError(f"{name}: {_describe(value)} must be {listed}")
+            raise InvalidInput(name, f"{_describe(value)} must be {listed}")
         return value
 
     return rule
@@ -164,7 +166,7 @@ def either(word: str, rule: Rule) -> Rule:
         if isinstance(value, str):
             if value == word:
                 return value
-            raise ValueError(f"{name}: {_describe(value)} must be {word!r} or a number")
+            raise InvalidInput(name, f"{_describe(value)} must be {word!r} or a number")
         return rule(name, value)
 
     return check
@@ -180,7 +182,7 @@ def instance(kind: type, words: str) -> Rule:
 
     def rule(name: str, value: Any) -> Any:
         if not isinstance(value, kind) or isinstance(value, type):
-            raise ValueError(f"{name}: must be {words}, not {_describe(value)}")
+            raise InvalidInput(name, f"must be {words}, not {_describe(value)}")
         return value
 
     return rule
@@ -189,7 +191,7 @@ def instance(kind: type, words: str) -> Rule:
 def function(name: str, value: Any) -> Any:
     """Accept anything that can be called."""
     if not callable(value):
-        raise ValueError(f"{name}: must be a function, not {_describe(value)}")
+        raise InvalidInput(name, f"must be a function, not {_describe(value)}")
     return value
 
 
@@ -207,18 +209,18 @@ def array(name: str, value: Any) -> np.ndarray:
 def device(name: str, value: Any) -> Any:
     """Accept a CPU or CUDA device that exists here, as text or as torch's own."""
     if not isinstance(value, str | torch.device):
-        raise ValueError(f"{name}: must be 'cpu' or 'cuda', not {_describe(value)}")
+        raise InvalidInput(name, f"must be 'cpu' or 'cuda', not {_describe(value)}")
     try:
         place = torch.device(value)
     except (RuntimeError, ValueError):
         place = None
     if place is None or place.type not in ("cpu", "cuda"):
-        raise ValueError(f"{name}: {_describe(value)} must be 'cpu' or 'cuda'")
+        raise InvalidInput(name, f"{_describe(value)} must be 'cpu' or 'cuda'")
     there = place.type == "cpu" or (
         torch.cuda.is_available() and (place.index or 0) < torch.cuda.device_count()
     )
     if not there:
-        raise ValueError(f"{name}: {_describe(value)} is not available; use 'cpu'")
+        raise InvalidInput(name, f"{_describe(value)} is not available; use 'cpu'")
     return value
 
 

@@ -16,11 +16,12 @@ from expunge.accounting.document import AccountRequest
 from expunge.accounting.history import History
 from expunge.accounting.target import EpsilonDelta
 from expunge.errors import InvalidInput
-from expunge.store import Lineage
+from expunge.store import Lineage, Saved
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.ids import RowNumbers, grow, id_rows, ids_by_row
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
+from expunge.unlearning.settings import rebuild
 
 __all__ = [
     "account_document",
@@ -59,11 +60,14 @@ def terms_document(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def restore_terms(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Restore the terms of a fit, as arguments of a job and of a fitted state."""
-    job = {name: document[name] for name in ("observer", "adaptive_requests", "seed")}
-    job["target"] = EpsilonDelta(document["epsilon"], document["delta"])
-    return job, {name: document[name] for name in ("released", "released_before")}
+def restore_terms(saved: Saved, terms: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The terms of a fit and what was honoured since, as arguments of a job and a fitted state."""
+    job = {name: terms[name] for name in ("observer", "adaptive_requests", "seed")}
+    job["target"] = EpsilonDelta(terms["epsilon"], terms["delta"])
+    lineage = saved.index.lineage
+    fitted = {name: terms[name] for name in ("released", "released_before")}
+    fitted |= {"lineage": lineage.fit, "issued": lineage.issued, "copied": True}
+    return job, fitted | {"strategy": rebuild(saved.document["strategy"])}
 
 
 def ids_document(roster: Roster) -> list[Any] | None:

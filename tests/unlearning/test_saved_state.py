@@ -1,7 +1,8 @@
 """What saved models of every kind have in common comes back as it was."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from expunge.unlearning.saved_state import (
     secret_tensors,
     terms_document,
 )
+from expunge.unlearning.settings import describe
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.test_released import CertifiedClassifier, fitted
 
@@ -68,10 +70,15 @@ def stated(assumptions):
 
 
 def test_terms_are_those_of_the_fit(state):
-    for_job, for_fitted = restore_terms(through_json(terms_document(state)))
+    document = through_json({"strategy": describe(state.strategy, "strategy")})
+    saved = SimpleNamespace(document=document, index=SimpleNamespace(lineage=lineage_of(state)))
+    for_job, for_fitted = restore_terms(saved, through_json(terms_document(state)))
     assert {name: getattr(state.job, name) for name in for_job} == for_job
-    assert {name: getattr(state, name) for name in for_fitted} == for_fitted
+    assert {name: getattr(replace(state, copied=True), name) for name in for_fitted} == for_fitted
     assert {"target", "observer", "adaptive_requests", "seed"} == set(for_job)
+    assert {"released", "released_before", "lineage", "issued", "copied", "strategy"} == set(
+        for_fitted
+    )
 
 
 def test_the_lineage_names_the_fit_and_its_certificates(state):

@@ -40,7 +40,7 @@ from expunge.unlearning.saved_state import (
     secret_tensors,
     terms_document,
 )
-from expunge.unlearning.settings import describe, rebuild
+from expunge.unlearning.settings import describe
 
 __all__ = ["generation_of", "read_fitted", "write_fitted"]
 
@@ -171,7 +171,7 @@ def _restored(saved: Saved, on_disk: bool) -> LinearFitted:
         ValueError: its parts do not belong together.
     """
     document, tensors, model = saved.document, tensors_of(saved.state()), saved.model()
-    for_job, for_fitted = restore_terms(document["terms"])
+    for_job, for_fitted = restore_terms(saved, document["terms"])
     outcome = restore_outcome(document["outcome"], tensors_of(model), tensors)
     head = LinearHead.of(outcome.theta, document["head"])
     private, public = document["private"], document["public"]
@@ -195,15 +195,11 @@ def _restored(saved: Saved, on_disk: bool) -> LinearFitted:
     fitted = LinearFitted(
         job=job,
         rows=RowStore((features, targets), erasures=roster.request),
-        strategy=rebuild(document["strategy"]),
         outcome=outcome,
         classes=head.classes,
         labels=document["labels"],
         ridge=PublicRidge.of(document.get("ridge")),
         preprocessing=saved_steps(saved),
-        lineage=saved.index.lineage.fit,
-        issued=saved.index.lineage.issued,
-        copied=True,
         certificate=saved.certificate(),
         **for_fitted,
     )

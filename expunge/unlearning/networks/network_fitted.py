@@ -1,7 +1,7 @@
 """What a fitted unlearner knows: its state, and what its requests are compared with."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from torch import Tensor
 
@@ -32,8 +32,6 @@ class NetworkFitted(Fitted):
     Args:
         retraining: The yardstick, as it was at fit.
         held_out: Records that every request is compared on; None for none.
-        earlier: Assumptions, history and rounds that the last request started from; its
-            parameters are not kept.
         comparison: The last request beside exact deletions of the same cost.
     """
 
@@ -41,16 +39,28 @@ class NetworkFitted(Fitted):
     strategy: NetworkStrategy
     retraining: RetrainNetwork
     held_out: tuple[Inputs, Tensor] | None = None
-    earlier: dict[str, Any]
     comparison: Comparison | None = None
 
     def after(self, job: Job, outcome: Outcome) -> Self:
         """The state that a request leads to, compared with its placebo where that can be had."""
-        after = replace(super().after(job, outcome), earlier=records_of(self.outcome))
-        comparison = None
-        if self.held_out is not None:
-            comparison = after.compare(self.outcome, self.held_out)
-        return replace(after, comparison=comparison)
+        after = replace(super().after(job, outcome), comparison=None)
+        if self.held_out is None:
+            return after
+        return replace(after, comparison=after.compare(self.outcome, self.held_out))
+
+    @property
+    def before(self) -> Outcome:
+        """What the last request started from, as far as it is known: counts of the old history.
+
+        With the new parameters and secrets, because the old ones are gone.
+        """
+        outcome, last = self.outcome, self.job.roster.request
+        if outcome.history is None or not outcome.rounds:
+            return outcome
+        both = zip(outcome.history.phases, outcome.rounds, strict=True)
+        past = tuple(phase for phase, request in both if request < last)
+        history = replace(outcome.history, phases=past)
+        return replace(outcome, history=history, rounds=outcome.rounds[: len(past)])
 
     def compare(self, before: Outcome, held_out: tuple[Inputs, Tensor]) -> Comparison:
         """Compare this state's network with exact deletions of the same cost.
@@ -67,8 +77,3 @@ class NetworkFitted(Fitted):
     @property
     def model_bytes(self) -> bytes:
         return network_bytes(with_state(self.job.module, self.outcome.state), self.outcome.salt)
-
-
-def records_of(outcome: Outcome) -> dict[str, Any]:
-    """What a later comparison needs to know of an outcome: its history, not its parameters."""
-    return {name: getattr(outcome, name) for name in ("assumptions", "history", "rounds")}

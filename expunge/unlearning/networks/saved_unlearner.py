@@ -50,11 +50,9 @@ from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
-    account_document,
     ids_document,
     lineage_of,
     outcome_document,
-    records_in,
     restore_outcome,
     restore_roster,
     restore_terms,
@@ -134,6 +132,8 @@ def resume(folder: str | Path, again: GivenAgain) -> NetworkFitted:
         raise InvalidInput(str(folder), f"not a saved unlearner, but a {saved.index.kind}")
     if again.certificate is not None:
         saved.index.lineage.check_issued(again.certificate, str(folder))
+    device = again.device or saved.document.get("device", "cpu")
+    check_unlearner(model=again.model, loss=again.loss, device=device)
     try:
         return _restored(saved, tensors_of_file(state), again)
     except InvalidInput:
@@ -149,7 +149,7 @@ def _document(fitted: NetworkFitted) -> dict[str, Any]:
     Raises:
         InvalidInput: something that JSON does not bring back; it is named.
     """
-    job, certificate, earlier = fitted.job, fitted.certificate, fitted.earlier
+    job, certificate = fitted.job, fitted.certificate
     return terms_document(fitted) | {
         "head": job.head,
         "device": str(job.device),  # torch's own kind is taken too
@@ -162,10 +162,6 @@ def _document(fitted: NetworkFitted) -> dict[str, Any]:
         "form": form_of(job.inputs, job.targets),
         "public": _public_sha256(job.public_inputs, job.public_targets),
         "outcome": outcome_document(fitted.outcome),
-        "earlier": {
-            "account": account_document(earlier["assumptions"], earlier["history"]),
-            "rounds": list(earlier["rounds"]),
-        },
         "certificate": None if certificate is None else certificate.canonical(),
         "comparison": None if fitted.comparison is None else asdict(fitted.comparison),
     }
@@ -199,34 +195,27 @@ def _restored(saved: Saved, tensors: dict[str, Tensor], again: GivenAgain) -> Ne
         InvalidInput: they are not those that came to `fit`; the first that differs is named.
         ValueError: the folder contradicts itself, or its own certificate.
     """
-    document, lineage = saved.document, saved.index.lineage
-    if document["observer"] == "all" and lineage.issued and again.certificate is None:
+    document = saved.document
+    if document["observer"] == "all" and saved.index.lineage.issued and again.certificate is None:
         raise InvalidInput(
             "certificate", "give the last one: observer 'all' holds models of every request so far"
         )
-    strategy, retraining = (rebuild(document[name]) for name in ("strategy", "retraining"))
-    job = _job(document, tensors, again, strategy)
+    for_job, for_fitted = restore_terms(saved, document)
+    job = _job(document, tensors, again, for_fitted["strategy"], for_job)
     weights = job.start | _part(tensors, "state")
     held_out = None if again.evaluate is None else tensors_of(again.evaluate, "evaluate")
     if held_out is not None:
         refuse_other_form(held_out[0], job.inputs, "evaluate")
-    text, comparison, earlier = (document[n] for n in ("certificate", "comparison", "earlier"))
-    assumptions, history = records_in(earlier["account"])
-    rounds, (_, released) = tuple(earlier["rounds"]), restore_terms(document)
+    text, comparison = document["certificate"], document["comparison"]
     fitted = NetworkFitted(
         job=job,
         rows=RowStore((job.inputs, job.targets), job.roster.public, erasures=job.roster.request),
-        strategy=strategy,
-        retraining=retraining,
+        retraining=rebuild(document["retraining"]),
         outcome=restore_outcome(document["outcome"], weights, tensors),
-        earlier={"assumptions": assumptions, "history": history, "rounds": rounds},
         held_out=held_out,
-        copied=True,
         certificate=None if text is None else parse_certificate(text),
         comparison=None if comparison is None else _comparison(comparison),
-        lineage=lineage.fit,
-        issued=lineage.issued,
-        **released,
+        **for_fitted,
     )
     check_certificate(fitted, saved.index.model.sha256)
     return fitted
@@ -237,10 +226,9 @@ def _job(
     tensors: dict[str, Tensor],
     again: GivenAgain,
     strategy: NetworkStrategy,
+    terms: dict[str, Any],
 ) -> NetworkJob:
     """The learning problem, once everything given again is what came to `fit`."""
-    device = document["device"] if again.device is None else again.device
-    _check_given(model=again.model, loss=again.loss, device=device)
     if describe_loss(again.loss) != document["loss"]:
         raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
     frozen = _frozen_names(strategy, document["head"], list(document["module"]))
@@ -262,26 +250,13 @@ def _job(
         roster=roster,
         public_inputs=public[0],
         public_targets=public[1],
-        device=device,
+        device=again.device or document["device"],
         head=document["head"],
         start=state_of(template),
-        **restore_terms(document)[0],
+        **terms,
     )
     _check_tried(strategy, job, _part(tensors, "tried"))
     return job
-
-
-def _check_given(**given: Any) -> None:
-    """Check what `TorchUnlearner` would refuse, by name, before the folder is blamed for it.
-
-    Raises:
-        InvalidInput: the first that makes no sense.
-    """
-    try:
-        check_unlearner(**given)
-    except ValueError as error:
-        field, _, problem = str(error).partition(": ")
-        raise InvalidInput(field, problem) from error
 
 
 def _frozen_names(strategy: NetworkStrategy, head: str | None, names: list[str]) -> set[str]:
@@ -306,7 +281,7 @@ def _template(
     """The module as it came to `fit`: frozen layers as given, the others as they were saved."""
     template = copy.deepcopy(model).cpu().eval()
     given = _described_module(template)
-    for name in [*stated, *(name for name in given if name not in stated)]:
+    for name in stated | given:
         if name not in given or name not in stated:
             there = "is missing" if name in stated else "was not there at fit"
             raise InvalidInput("model", f"{name!r} {there}; {TEMPLATE}")
@@ -335,12 +310,11 @@ def _private(
 ) -> tuple[Inputs, Tensor]:
     """The records in the order they had at `fit`; those of forgotten ones zero, never read."""
     given, labels = tensors_of(again.private, "private")
-    form = form_of(given, labels)
-    for name, stated in document["form"].items():
-        if form.get(name) != stated:
-            raise InvalidInput("private", f"{name}: {form.get(name)}, at fit {stated}")
-    if form.keys() != document["form"].keys():
-        raise InvalidInput("private", f"{', '.join(form)}; at fit {', '.join(document['form'])}")
+    form, stated = form_of(given, labels), document["form"]
+    for name in stated | form:
+        if form.get(name) != stated.get(name):
+            problem = f"{name}: {form.get(name)}, at fit {stated.get(name)}"
+            raise InvalidInput("private", problem)
     count, keep = roster.private, _private_there(roster)
     if again.ids is None and (document["ids"] is not None or len(labels) != count):
         raise InvalidInput("ids", "give the ids of these records, as at fit")

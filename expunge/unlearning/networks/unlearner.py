@@ -36,7 +36,7 @@ from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks import saved_unlearner
 from expunge.unlearning.networks.comparison import Comparison
-from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
+from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
@@ -54,10 +54,6 @@ __all__ = ["TorchUnlearner"]
 # Who wrote a module: it has seen private records, and is no start for anybody else.
 _WRITERS: "WeakKeyDictionary[nn.Module, object]" = WeakKeyDictionary()
 NOT_IT = "the model is no longer the one that came to fit; fit again"
-SETTINGS = (
-    "loss", "head", "target", "strategy", "observer", "retraining", "released", "random_state",
-    "device", "adaptive_requests",
-)  # fmt: skip
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -141,7 +137,6 @@ class TorchUnlearner:
         self._check_observer()
         self._mark = object()  # an id would come back after this unlearner is gone
         self._busy = threading.RLock()
-        self._template: nn.Module | None = None
         self._released: ReleasedNetwork | None = None  # where pickle left nothing else
         self._fitted: NetworkFitted | None = None
 
@@ -166,10 +161,11 @@ class TorchUnlearner:
         public_count = 0 if others[0] is None else len(others[0])
         known = id_rows(ids, len(inputs), offset=public_count)
         held_out = None if evaluate is None else tensors_of(evaluate, "evaluate")
-        template = self._template
-        if template is None:
+        if self._fitted is None:
             self._check_unseen()
             template = copy.deepcopy(self.model).cpu().eval()
+        else:
+            template = self._fitted.job.module
         for given, what in ((others, "public"), (held_out, "evaluate")):
             if given is not None and given[0] is not None:
                 refuse_other_form(given[0], inputs, what)
@@ -194,7 +190,6 @@ class TorchUnlearner:
         )
         strategy, before = copy.deepcopy(self.strategy), self._fitted
         outcome = strategy.fit(job).lay_out()
-        self._template = template
         self._install(
             NetworkFitted(
                 job=job,
@@ -202,7 +197,6 @@ class TorchUnlearner:
                 strategy=strategy,
                 retraining=copy.deepcopy(self.retraining),
                 outcome=outcome,
-                earlier=records_of(outcome),
                 held_out=held_out,
                 released=bool(self.released),
                 released_before=before is not None and (before.released or before.released_before),
@@ -253,11 +247,9 @@ class TorchUnlearner:
             return fitted.comparison
         if evaluate is None:
             raise InvalidInput("evaluate", "give held-out records (inputs, targets)")
-        # Counts of the old history with the new secrets: the old parameters are gone.
-        before = replace(fitted.outcome, **fitted.earlier)
         held_out = tensors_of(evaluate, "evaluate")
         refuse_other_form(held_out[0], fitted.job.inputs, "evaluate")
-        return fitted.compare(before, held_out)
+        return fitted.compare(fitted.before, held_out)
 
     def plan(self, forget: int) -> list[Price]:
         """This strategy and the standard ones, priced for forgetting so many records."""
@@ -339,7 +331,6 @@ class TorchUnlearner:
             adaptive_requests=job.adaptive_requests,
         )
         made._check_unseen()
-        made._template = job.module
         made._install(fitted)
         return made
 
@@ -363,13 +354,13 @@ class TorchUnlearner:
             warnings.warn(PICKLED, stacklevel=2)
         released = None if self._fitted is None and self._released is None else self.release()
         model = self.model if released is None else released.model
-        kept = {name: getattr(self, name) for name in SETTINGS}
+        kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return kept | {"model": model, "_released": released}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._mark, self._busy = object(), threading.RLock()
-        self._template, self._fitted = None, None
+        self._fitted = None
 
     def __copy__(self) -> "TorchUnlearner":
         """Refuse to copy an unlearner.

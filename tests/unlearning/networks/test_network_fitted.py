@@ -11,7 +11,7 @@ from expunge.core.inputs import Columns
 from expunge.errors import NoCertificate
 from expunge.unlearning.networks.head import Head
 from expunge.unlearning.networks.langevin import NetworkLangevin
-from expunge.unlearning.networks.network_fitted import NetworkFitted, records_of
+from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.unlearner import TorchUnlearner
 from expunge.unlearning.outcome import Outcome
@@ -30,7 +30,6 @@ def made(job=None):
         strategy=Head(),
         retraining=RetrainNetwork(),
         outcome=Outcome({}, None, None),
-        earlier={},
         held_out=None,
         released=True,
         released_before=False,
@@ -75,7 +74,18 @@ def test_certificates_form_a_chain():
     first, second = unlearner.forget("p1"), unlearner.forget("p2")
     assert unlearner.fitted_.issued == (first.sha256, second.sha256)
     assert unlearner.fitted_.lineage == lineage != fitted().fitted_.lineage
-    assert set(records_of(unlearner.fitted_.outcome)) == {"assumptions", "history", "rounds"}
+
+
+def test_what_the_last_request_started_from_is_known_by_the_counts_of_its_history():
+    steps = NetworkLangevin(learn_steps=3, unlearn_steps=2, sigma=0.5)
+    unlearner = fitted(strategy=steps)
+    unlearner.forget("p1")
+    first = unlearner.fitted_.outcome
+    unlearner.forget("p2")
+    before, after = unlearner.fitted_.before, unlearner.fitted_.outcome
+    assert before.rounds == first.rounds == (0, 0, 1, 1)
+    assert [p.steps for p in before.history.phases] == [p.steps for p in first.history.phases]
+    assert before.history.phases == after.history.phases[:4]
 
 
 # State is fixed at fit: nothing that a certificate rests on is read from attributes later.
