@@ -51,6 +51,9 @@ ADDED = {
         "expunge/unlearning/linear/public_ridge.py",
         "expunge/unlearning/linear/rehearsal.py",
     ),
+    "weights of labels, and a refusal of those of records": (
+        "expunge/unlearning/linear/label_weights.py",
+    ),
     "the model of public records alone, to evaluate others beside": (
         "expunge/unlearning/linear/public_model.py",
     ),

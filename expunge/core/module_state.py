@@ -1,12 +1,15 @@
-"""A module's parameters and buffers by name: read, written in place, put into a copy."""
+"""A module's parameters and buffers by name: read, written, drawn anew, put into a copy."""
 
 import copy
+import math
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["copy_into", "load_into", "state_of", "with_state"]
+from expunge.errors import InvalidInput
+
+__all__ = ["copy_into", "fresh_state", "load_into", "state_of", "with_state"]
 
 
 def state_of(module: nn.Module) -> dict[str, Tensor]:
@@ -37,3 +40,44 @@ def with_state(module: nn.Module, state: Mapping[str, Tensor], device: str = "cp
     made = copy.deepcopy(module).to(device)
     load_into(made, state)
     return made
+
+
+def fresh_state(module: nn.Module) -> tuple[dict[str, Tensor], list[str]]:
+    """Initial values as each layer draws them, and the buffers that none does.
+
+    Everything is spoiled first: what a layer leaves as it was would come from the model in hand.
+
+    Raises:
+        InvalidInput: a parameter is not drawn anew; its layer is named.
+    """
+    made = copy.deepcopy(module).cpu()
+    with torch.no_grad():
+        for value in (*made.parameters(), *made.buffers()):
+            value.fill_(_spoilt(value))
+    for layer in made.modules():
+        for name in ("reset_parameters", "_reset_parameters"):
+            if hasattr(layer, name):
+                getattr(layer, name)()
+                break
+    for name, value in made.named_parameters():
+        if _is_spoilt(value):
+            raise InvalidInput(
+                "model",
+                f"no layer's reset_parameters() draws {name!r} anew; add it, or start='public'",
+            )
+    kept = [name for name, value in made.named_buffers() if _is_spoilt(value)]
+    given = dict(module.named_buffers())
+    return state_of(made) | {name: given[name].detach().cpu().clone() for name in kept}, kept
+
+
+def _spoilt(value: Tensor) -> float | int:
+    if value.is_floating_point() or value.is_complex():
+        return math.nan
+    return 1 if value.dtype == torch.bool else torch.iinfo(value.dtype).max
+
+
+def _is_spoilt(value: Tensor) -> bool:
+    """Whether some value still has the mark that `_spoilt` gives; booleans always count."""
+    if value.is_floating_point() or value.is_complex():
+        return bool(value.isnan().any())
+    return value.dtype == torch.bool or bool((value == torch.iinfo(value.dtype).max).any())

@@ -1,9 +1,11 @@
 """A module's state by name: copies, and writing in place."""
 
+import pytest
 import torch
 from torch import nn
 
-from expunge.core.module_state import copy_into, load_into, state_of, with_state
+from expunge.core.module_state import copy_into, fresh_state, load_into, state_of, with_state
+from expunge.errors import InvalidInput
 from tests.unlearning.networks.problems import bits, network
 
 
@@ -38,3 +40,24 @@ def test_copying_a_module_writes_buffers_that_no_state_dict_has():
         made.register_buffer("unsaved", torch.full((1,), value), persistent=False)
     copy_into(module, source)
     assert bits(state_of(module)) == bits(state_of(source))
+
+
+def test_a_layer_that_does_not_say_how_it_begins_is_named():
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(6))
+
+        def forward(self, x):
+            return x * self.scale
+
+    with pytest.raises(InvalidInput, match=r"'body\.1\.scale'"):
+        fresh_state(network(extra=Scale()))
+
+
+@pytest.mark.filterwarnings("ignore")  # torch's own, about its older normalisation
+def test_what_no_layer_draws_anew_is_refused():
+    module = network()
+    module.body[0] = nn.utils.spectral_norm(nn.Linear(4, 6))
+    with pytest.raises(InvalidInput, match=r"body\.0\.weight"):
+        fresh_state(module)

@@ -1,4 +1,4 @@
-"""What the capacity of noisy learning costs: scores against the share that may be forgotten.
+"""What the capacity of noisy learning costs, and where it is given: the share to be forgotten.
 
 The noise that a model carries from the start grows with how many records may ever ask. The curve
 is rehearsed on public records, beside the public-only model, which costs nothing: a capacity whose
@@ -6,7 +6,7 @@ model is no better than that bought nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
 from expunge.core.checks import share
@@ -16,7 +16,14 @@ from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.rehearsal import Rehearsal
 
-__all__ = ["CAPACITIES", "CapacityCurve", "CapacityPoint", "draw_curve"]
+__all__ = [
+    "CAPACITIES",
+    "CapacityCurve",
+    "CapacityPoint",
+    "check_own_capacity",
+    "draw_curve",
+    "with_capacity",
+]
 
 CAPACITIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 
@@ -96,3 +103,22 @@ def _sigmas(
             continue
         noise[records] = (capacity, records, sigma)
     return list(noise.values())
+
+
+def with_capacity(strategy: Any, capacity: float | None) -> Any:
+    """A strategy that was only named, with this capacity if its noise depends on one."""
+    if capacity is None or not (is_dataclass(strategy) and hasattr(strategy, "capacity")):
+        return strategy
+    return replace(strategy, capacity=capacity)  # pyright: ignore[reportArgumentType]
+
+
+def check_own_capacity(strategy: Any, capacity: float | None) -> None:
+    """Check that a capacity is given in one place.
+
+    Raises:
+        InvalidInput: beside a strategy's record, which has its own.
+    """
+    if capacity is not None and hasattr(strategy, "capacity"):
+        kind = type(strategy).__name__
+        problem = f"is given beside {kind}(...), which has its own; write {kind}(capacity=...)"
+        raise InvalidInput("capacity", problem)

@@ -34,21 +34,24 @@ from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.ids import given_ids, id_rows
 from expunge.unlearning.linear.arrivals import arrivals
-from expunge.unlearning.linear.capacity_curve import CAPACITIES, CapacityCurve, draw_curve
+from expunge.unlearning.linear.capacity_curve import (
+    CAPACITIES,
+    CapacityCurve,
+    check_own_capacity,
+    draw_curve,
+    with_capacity,
+)
 from expunge.unlearning.linear.choice import (
     CAPACITY,
     cheapest,
-    check_own_capacity,
     prices,
-    with_capacity,
 )
 from expunge.unlearning.linear.estimator_parameters import (
     Parameters,
     check_parameters,
-    plain_pairs,
-    refuse_weights,
     row_bound,
 )
+from expunge.unlearning.linear.label_weights import plain_pairs, refuse_weights
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead

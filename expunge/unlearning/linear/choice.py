@@ -1,16 +1,14 @@
 """Which strategy: every one priced for a job, and the cheapest sound one for `auto`."""
 
-from dataclasses import is_dataclass, replace
 from typing import Any
 
 from expunge.accounting.prices import Price, list_prices
-from expunge.errors import InvalidInput
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.pricing import price_each
 from expunge.unlearning.strategy import registered_strategies
 
-__all__ = ["CAPACITY", "cheapest", "check_own_capacity", "prices", "with_capacity"]
+__all__ = ["CAPACITY", "cheapest", "prices"]
 
 CAPACITY = Langevin.capacity  # share of the private records, where nothing is said
 
@@ -39,22 +37,3 @@ def cheapest(job: LinearJob, forget: int) -> Any:
             return attainable(ours[price.name], job)
     reasons = "; ".join(f"{price.name}: {price.excluded}" for price in listed)
     raise ValueError(f"strategy: none can be taken for observer {job.observer!r} ({reasons})")
-
-
-def with_capacity(strategy: Any, capacity: float | None) -> Any:
-    """A strategy that was only named, with this capacity if its noise depends on one."""
-    if capacity is None or not (is_dataclass(strategy) and hasattr(strategy, "capacity")):
-        return strategy
-    return replace(strategy, capacity=capacity)  # pyright: ignore[reportArgumentType]
-
-
-def check_own_capacity(strategy: Any, capacity: float | None) -> None:
-    """Check that a capacity is given in one place.
-
-    Raises:
-        InvalidInput: beside a strategy's record, which has its own.
-    """
-    if capacity is not None and hasattr(strategy, "capacity"):
-        kind = type(strategy).__name__
-        problem = f"is given beside {kind}(...), which has its own; write {kind}(capacity=...)"
-        raise InvalidInput("capacity", problem)

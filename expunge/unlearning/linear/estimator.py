@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from expunge.losses import Declared, Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.linear.certified import Certified
-from expunge.unlearning.linear.estimator_parameters import label_weights
+from expunge.unlearning.linear.label_weights import label_weights
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.saved_estimator import read_fitted
 from expunge.unlearning.settings import rebuild

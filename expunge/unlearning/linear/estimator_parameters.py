@@ -26,8 +26,8 @@ from expunge.core.checks import (
     positive_or_infinite,
     share,
 )
-from expunge.errors import InvalidInput
 from expunge.losses import Declared
+from expunge.unlearning.linear.label_weights import label_weight_mapping
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.strategy import Strategy
 
@@ -35,9 +35,6 @@ __all__ = [
     "LARGEST_ROW_NORM",
     "Parameters",
     "check_parameters",
-    "label_weights",
-    "plain_pairs",
-    "refuse_weights",
     "row_bound",
     "target_epsilon",
 ]
@@ -107,67 +104,6 @@ def _labels(name: str, value: Any) -> Any:
     return value
 
 
-def _class_weight(name: str, value: Any) -> Any:
-    """A positive number for each label that is named.
-
-    Weights that are counted from records are refused: one record less changes those of all others,
-    so that the model without it is no comparator (THEORY 2.6).
-    """
-    if isinstance(value, str):
-        raise ValueError(
-            f"{name}: {value!r} would count private records, and a deletion then changes every "
-            "row's weight; give a number for each label, fixed in advance"
-        )
-    if not isinstance(value, Mapping) or not value:
-        raise ValueError(
-            f"{name}: must be a mapping from labels to numbers, not {type(value).__name__}"
-        )
-    for label, weight in value.items():
-        positive(f"{name} of {label!r}", weight)
-    return value
-
-
-def label_weights(
-    given: Mapping[Any, float] | None, labels: np.ndarray
-) -> tuple[float, ...] | None:
-    """The weight of every label in order, 1 where none is given; None where nothing is weighted.
-
-    Raises:
-        ValueError: a label that is not known; it is named.
-    """
-    if given is None:
-        return None
-    known = labels.tolist()
-    for label in given:
-        if label not in known:
-            raise ValueError(f"class_weight: label {label!r} is not one of the labels")
-    weights = [float(given.get(label, 1.0)) for label in known]
-    return tuple(weights if len(weights) > 1 else 2 * weights)
-
-
-def refuse_weights(others: Mapping[str, Any]) -> None:
-    """Refuse weights of single records, and whatever else `fit` does not take.
-
-    Raises:
-        InvalidInput: `sample_weight`, which no constant of the certificate knows.
-        TypeError: another argument; it is named.
-    """
-    for name, value in others.items():
-        if name != "sample_weight":
-            raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
-        if value is not None:
-            raise InvalidInput(
-                name,
-                "weights of single records are not certified: those that follow from other records "
-                "change when one goes; class_weight takes a number for each label, fixed before",
-            )
-
-
-def plain_pairs(weights: Mapping[Any, Any]) -> list[list[Any]]:
-    """Labels and weights as JSON brings them back, labels of any kind."""
-    return [[np.asarray(label).item(), float(weight)] for label, weight in weights.items()]
-
-
 RULES: dict[str, Rule] = {
     "epsilon": target_epsilon,
     "delta": lambda _, value: check_delta(value),
@@ -184,5 +120,5 @@ RULES: dict[str, Rule] = {
     "device": device,
     "adaptive_requests": flag,
     "capacity": optional(share),
-    "class_weight": optional(_class_weight),
+    "class_weight": optional(label_weight_mapping),
 }

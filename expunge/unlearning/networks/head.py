@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from expunge.accounting.prices import Price
 from expunge.core.checks import check_fields, either, flag, optional, positive
@@ -30,6 +29,7 @@ from expunge.features.backbone import backbone_features
 from expunge.features.module_checks import last_linear, refuse_tied_head
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
+from expunge.losses.torch_losses import convex_in_last_layer
 from expunge.unlearning.linear.budget import metered, nominal_cost, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
@@ -170,24 +170,14 @@ class Head(NetworkStrategy):
         )
 
     def _loss_and_targets(self, job: NetworkJob) -> tuple[LinearLoss, Tensor]:
-        """Return the convex loss of the last layer, and the targets as that loss takes them.
-
-        Raises:
-            InvalidInput: a loss that is not convex in the last layer, or unknown.
-        """
         outputs = _head_of(job).out_features
-        parts = [t for t in (job.public_targets, job.targets) if t is not None]
-        kind = _kind(job.loss)
-        if kind == "cross_entropy":
-            return Softmax(outputs, self.l2), torch.cat([_labels(t, outputs) for t in parts])
-        if outputs != 1:
-            raise InvalidInput("head", f"{kind} with {outputs} outputs; 1 is needed")
-        flat = torch.cat([_column(t) for t in parts])
-        if kind == "binary_cross_entropy_with_logits":
-            if not bool(((flat == 0) | (flat == 1)).all()):
-                raise InvalidInput("targets", "must be 0 or 1 for a binary loss")
-            return Logistic(self.l2), flat
-        return Squared(self.l2, target_norm=self._target_norm(job)), flat.double()
+        parts = [part for part in (job.public_targets, job.targets) if part is not None]
+        kind, targets = convex_in_last_layer(job.loss, parts, outputs)
+        if kind is Softmax:
+            return Softmax(outputs, self.l2), targets
+        if kind is Logistic:
+            return Logistic(self.l2), targets
+        return Squared(self.l2, target_norm=self._target_norm(job)), targets
 
     def _target_norm(self, job: NetworkJob) -> float:
         if self.target_norm != "public":
@@ -261,54 +251,3 @@ def _declared(job: NetworkJob) -> tuple[str, ...]:
         "forgotten records blanked in place; that a record's features do not depend on the others "
         "was tried on every batch, not proven",
     )
-
-
-def _kind(loss: object) -> str:
-    """The loss's functional name.
-
-    Raises:
-        InvalidInput: another loss, or options that change it.
-    """
-    known = {
-        "cross_entropy": (nn.CrossEntropyLoss, functional.cross_entropy),
-        "binary_cross_entropy_with_logits": (
-            nn.BCEWithLogitsLoss,
-            functional.binary_cross_entropy_with_logits,
-        ),
-        "mse_loss": (nn.MSELoss, functional.mse_loss),
-    }
-    for name, (made, function) in known.items():
-        if loss is function:
-            return name
-        if type(loss) is made:
-            return _without_options(name, loss)
-    raise InvalidInput(
-        "loss",
-        f"{getattr(loss, '__name__', type(loss).__name__)}: strategy 'head' knows cross_entropy, "
-        "binary_cross_entropy_with_logits and mse_loss, which are convex in the last layer; "
-        "use strategy='retrain' for others",
-    )
-
-
-def _without_options(name: str, loss: object) -> str:
-    defaults = {
-        "weight": None, "pos_weight": None, "label_smoothing": 0.0, "reduction": "mean",
-        "ignore_index": -100,
-    }  # fmt: skip
-    for option, default in defaults.items():
-        if getattr(loss, option, default) != default:
-            raise InvalidInput("loss", f"{name} with {option} is not certified; leave it out")
-    return name
-
-
-def _labels(targets: Tensor, outputs: int) -> Tensor:
-    whole = not targets.is_floating_point() and targets.ndim == 1
-    if not whole or bool(((targets < 0) | (targets >= outputs)).any()):
-        raise InvalidInput("targets", f"must be whole numbers from 0 to {outputs - 1}")
-    return targets.long()
-
-
-def _column(targets: Tensor) -> Tensor:
-    if targets.numel() != len(targets):
-        raise InvalidInput("targets", f"one number for each record, not {tuple(targets.shape)}")
-    return targets.reshape(-1)

@@ -4,26 +4,21 @@ The new parameters are a function of the retained records, of a start that no pr
 touched, and of fresh randomness. In the accountant it is the identity map from distance 0.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
-
-import torch
-from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import Price, retrain_price
 from expunge.core.checks import check_fields, choice, instance
-from expunge.core.module_state import state_of, with_state
-from expunge.errors import InvalidInput
+from expunge.core.module_state import fresh_state
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
 from expunge.unlearning.outcome import Outcome
 
-__all__ = ["RetrainNetwork", "exact_records", "fresh_state"]
+__all__ = ["RetrainNetwork", "exact_records"]
 
 PUBLIC_START = (
     "declared by the user, not checked: the parameters that training starts from never saw a "
@@ -59,7 +54,8 @@ class RetrainNetwork(NetworkStrategy):
     def fit(self, job: NetworkJob) -> Outcome:
         start, declared = job.start, (PUBLIC_START,)
         if self.start == "scratch":
-            start, kept = fresh_state(job)
+            with drawing(job, "initial values"):
+                start, kept = fresh_state(job.module)
             declared = (KEPT.format(", ".join(kept)),) if kept else ()
         assumptions, history = exact_records(job)
         return Outcome(
@@ -104,46 +100,3 @@ def exact_records(job: NetworkJob) -> tuple[Assumptions, History]:
         marks=dict.fromkeys(names, "enforced"),
     )
     return assumptions, History((Phase(1, 0.5, 0.0, max(1, job.roster.retained)),))
-
-
-def fresh_state(job: NetworkJob) -> tuple[dict[str, Tensor], list[str]]:
-    """Initial values as each layer draws them, and the buffers that none does.
-
-    Everything is spoiled first: what a layer leaves as it was would come from the model in hand.
-
-    Raises:
-        InvalidInput: a parameter is not drawn anew; its layer is named.
-    """
-    module = with_state(job.module, {})
-    with torch.no_grad():
-        for value in (*module.parameters(), *module.buffers()):
-            value.fill_(_spoilt(value))
-    with drawing(job, "initial values"):
-        for _, layer in module.named_modules():
-            reset = getattr(layer, "reset_parameters", None) or getattr(
-                layer, "_reset_parameters", None
-            )
-            if reset is not None:
-                reset()
-    for name, value in module.named_parameters():
-        if _is_spoilt(value):
-            raise InvalidInput(
-                "model",
-                f"no layer's reset_parameters() draws {name!r} anew; add it, or start='public'",
-            )
-    kept = [name for name, value in module.named_buffers() if _is_spoilt(value)]
-    given = dict(job.module.named_buffers())
-    return state_of(module) | {name: given[name].detach().cpu().clone() for name in kept}, kept
-
-
-def _spoilt(value: Tensor) -> float | int:
-    if value.is_floating_point() or value.is_complex():
-        return math.nan
-    return 1 if value.dtype == torch.bool else torch.iinfo(value.dtype).max
-
-
-def _is_spoilt(value: Tensor) -> bool:
-    """Whether some value still has the mark that `_spoilt` gives; booleans always count."""
-    if value.is_floating_point() or value.is_complex():
-        return bool(value.isnan().any())
-    return value.dtype == torch.bool or bool((value == torch.iinfo(value.dtype).max).any())

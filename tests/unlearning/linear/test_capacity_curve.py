@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from expunge.errors import InvalidInput
-from expunge.unlearning import CertifiedClassifier, CertifiedRegressor, Langevin
-from expunge.unlearning.linear.capacity_curve import CAPACITIES
+from expunge.unlearning import CertifiedClassifier, CertifiedRegressor, Langevin, Residual
+from expunge.unlearning.linear.capacity_curve import CAPACITIES, with_capacity
 from expunge.unlearning.linear.rehearsal import FEWEST
 from tests.unlearning.records import labelled, measured
 
@@ -104,3 +104,9 @@ def test_the_document_holds_every_figure():
     document = fitted().capacity_curve([0.1]).document()
     assert set(document) == {"measure", "constant", "public_only", "points"}
     assert set(document["points"][0]) == {"capacity", "records", "sigma", "score"}
+
+
+def test_a_capacity_is_taken_by_a_strategy_whose_noise_depends_on_one_and_by_no_other():
+    assert with_capacity(Langevin(), 0.3) == Langevin(capacity=0.3)
+    assert with_capacity(Langevin(), None) == Langevin()
+    assert with_capacity(Residual(), 0.3) == Residual()

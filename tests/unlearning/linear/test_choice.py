@@ -8,7 +8,7 @@ from expunge.errors import InvalidInput, NoCertificate
 from expunge.losses import Logistic, Squared
 from expunge.unlearning import CertifiedClassifier
 from expunge.unlearning.linear.budget import metered
-from expunge.unlearning.linear.choice import CAPACITY, cheapest, prices, with_capacity
+from expunge.unlearning.linear.choice import CAPACITY, cheapest, prices
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.residual import Residual
 from tests.unlearning.problems import job_of, without
@@ -178,4 +178,3 @@ def test_noise_falls_with_the_capacity():
         for share in (0.01, 0.1)
     ]
     assert sigmas[1] == pytest.approx(10 * sigmas[0], rel=0.01)
-    assert with_capacity(Residual(), 0.3) == Residual()

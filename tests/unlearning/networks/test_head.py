@@ -243,7 +243,7 @@ def own_loss(outputs, targets):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"loss": own_loss}, "loss: own_loss: strategy 'head' knows"),
+        ({"loss": own_loss}, "loss: own_loss: only cross_entropy"),
         ({"loss": nn.CrossEntropyLoss(label_smoothing=0.1)}, "label_smoothing is not certified"),
         ({"loss": nn.CrossEntropyLoss(weight=torch.ones(3))}, "weight is not certified"),
         ({"loss": nn.BCEWithLogitsLoss()}, "3 outputs; 1 is needed"),

@@ -9,8 +9,8 @@ from torch import nn
 from expunge.accounting.issue import issue
 from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
-from expunge.errors import InvalidInput
-from expunge.unlearning.networks.retrain import RetrainNetwork, exact_records, fresh_state
+from expunge.core.module_state import fresh_state
+from expunge.unlearning.networks.retrain import RetrainNetwork, exact_records
 from expunge.unlearning.networks.training import Training
 from tests.unlearning.networks.problems import bits, job_of, network, without
 
@@ -56,19 +56,6 @@ def test_its_record_is_epsilon_zero_and_recomputes():
     assert not any("assumed" in line for line in certificate.claim.statement)
 
 
-def test_a_layer_that_does_not_say_how_it_begins_is_named():
-    class Scale(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale = nn.Parameter(torch.ones(6))
-
-        def forward(self, x):
-            return x * self.scale
-
-    with pytest.raises(InvalidInput, match=r"'body\.1\.scale'"):
-        fresh_state(job_of(network(extra=Scale())))
-
-
 def test_it_is_its_own_placebo():
     job, strategy = job_of(), RetrainNetwork(training=SHORT)
     outcome = strategy.fit(job)
@@ -78,14 +65,6 @@ def test_it_is_its_own_placebo():
 def test_another_start_is_refused():
     with pytest.raises(ValueError, match="'public' or 'scratch'"):
         RetrainNetwork("private")
-
-
-@pytest.mark.filterwarnings("ignore")  # torch's own, about its older normalisation
-def test_what_no_layer_draws_anew_is_refused():
-    module = network()
-    module.body[0] = nn.utils.spectral_norm(nn.Linear(4, 6))
-    with pytest.raises(InvalidInput, match=r"body\.0\.weight"):
-        fresh_state(job_of(module))
 
 
 def test_a_start_from_scratch_owes_nothing_to_the_model_in_hand():
@@ -102,7 +81,7 @@ def test_a_start_from_scratch_owes_nothing_to_the_model_in_hand():
         for value in (*module.parameters(), module.body[1][0].running_mean):
             value.fill_(1e6)
     job = job_of(module)
-    state, kept = fresh_state(job)
+    state, kept = fresh_state(job.module)
     assert kept == ["body.1.1.mean"]
     assert max(float(v.abs().max()) for v in state.values()) < 10
     outcome = RetrainNetwork("scratch", SHORT).fit(job)
