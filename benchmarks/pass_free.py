@@ -4,7 +4,7 @@ Ten records of n x d float32 rows, two classes, l2 = 1e-3, (1, 1e-5): the librar
 certificate and exact noise included, a median of several. Scikit-learn's LogisticRegression is
 refitted on the rows that are left, to a gradient norm that is measured here beside ours. Seconds
 are of the processor, all threads together, so that other work on the machine does not count.
-Loading the noise sampler, once in a process, is not counted.
+What a process loads once is not counted.
 
     python -m benchmarks forget --sizes 1e5x64,1e6x64,1e7x64,1e5x384,1e6x384 --merge
 

@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from expunge.core import release
-
 try:  # not on a bare machine with a GPU
     from hypothesis import settings
 except ImportError:
@@ -78,11 +76,6 @@ def _replace(module: Any, name: str, stand_in: Callable[..., Any]) -> None:
     setattr(module, name, dispatched)
 
 
-def _rounded_gaussian(generator: np.random.Generator, count: int, std: float) -> np.ndarray:
-    """The law of the release sampler: round(N(0, std^2)), without negative zeros."""
-    return np.rint(std * generator.standard_normal(count)) + 0.0
-
-
 def _default_rng(generator: np.random.Generator, seed: Any = None) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(generator.integers(2**63) if seed is None else seed))
 
@@ -102,7 +95,6 @@ _replace(
     lambda generator, bits: int.from_bytes(generator.bytes(bits // 8 + 1), "big") % 2**bits,
 )
 _replace(np.random, "default_rng", _default_rng)
-_replace(release, "_rounded_gaussian", _rounded_gaussian)
 os.register_at_fork(after_in_child=_on_our_own_in_children)
 
 

@@ -34,7 +34,7 @@ MAY_IMPORT = {
 MODULE_MAY_IMPORT = {"laws.py": {"unlearning"}}  # of audits, the one that knows strategies
 # What a bare GPU machine does not have; it has torch, numpy, scipy, scikit-learn, matplotlib.
 ABSENT = {
-    "dp_accounting", "flint", "jinja2", "numba", "opendp", "pyarrow", "pydantic", "ray", "rich",
+    "dp_accounting", "flint", "jinja2", "numba", "pyarrow", "pydantic", "ray", "rich",
     "sqlalchemy", "typer",
 }  # fmt: skip
 BARE = ("audit", "core", "divergence", "features", "losses", "sampling")  # layers that run there

@@ -628,20 +628,6 @@ TABLE = {
         {"grid": 0.5, "dimension": 2},
         {"grid": POSITIVE, "dimension": COUNT_FROM_1},
     ),
-    release.sampler_delta: (
-        release.sampler_delta,
-        {"dimension": 2, "epsilon": 1.0},
-        {"dimension": COUNT_FROM_1, "epsilon": NOT_NEGATIVE},
-    ),
-    release.check_sampler: (
-        release.check_sampler,
-        {"dimension": 2, "epsilon": 1.0, "delta": 1e-5},
-        {
-            "dimension": COUNT_FROM_1,
-            "epsilon": NOT_NEGATIVE,
-            "delta": (*POSITIVE, 1.0, 1e-40),
-        },
-    ),
     bounded_rows: (
         bounded_rows,
         {"features": X, "row_norm": 1.0},

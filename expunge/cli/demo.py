@@ -55,7 +55,6 @@ def demo(
     evaluations = [{"name": "before", "on": unseen, **evaluation(model.fitted_.head, *test)}]
     forget = list(range(0, PRIVATE, 10)) + list(range(1, PRIVATE, 10)) + list(range(2, PRIVATE, 10))
     plan = model.plan(len(forget))
-    _load_sampler()
     start = time.perf_counter()
     certificate = model.forget(forget)
     forgot = time.perf_counter() - start
@@ -129,15 +128,6 @@ def demo(
     else:
         _print(document)
     raise typer.Exit(audit["exit_status"])
-
-
-def _load_sampler() -> None:
-    """The noise sampler's library, which is loaded once in a process, is not part of the cost."""
-    import numpy as np
-
-    from expunge.core import release
-
-    release.draw(np.zeros(1), 1.0, 2.0**-20)
 
 
 def _digits() -> "list[tuple[np.ndarray, np.ndarray]]":

@@ -7,29 +7,18 @@ the certificate), and integer noise is added, so that no low bit of the center s
 float64 noise leaks through those bits (THEORY 2.8). Rounding a Gaussian is post-processing, so the
 Gaussian mechanism's mu holds as it is.
 
-J comes from OpenDP's exact discrete Gaussian on a grid 2^f times finer, rounded to ours. A
-discrete Gaussian of integer std s differs from a rounded Gaussian of the same grid by at most
-1/(4 s^2) in total variation a coordinate; s is about 2^50, so d coordinates add d 2^-100 to delta,
-which `check_sampler` keeps below the margin by which epsilons are rounded up.
+J is drawn exactly (`exact_normal`), so that nothing is added to delta.
 """
 
 import math
 
 import numpy as np
 
-from expunge.core.checks import count, not_negative, open_share, positive
+from expunge.core.checks import count, positive
+from expunge.core.exact_normal import rounded_normals
 
-__all__ = [
-    "check_reach",
-    "check_sampler",
-    "draw",
-    "grid_for",
-    "rounding_of",
-    "sampler_delta",
-    "sampler_words",
-]
+__all__ = ["check_reach", "draw", "grid_for", "rounding_of"]
 
-FINE_BITS = 50  # log2 of the discrete Gaussian's integer std
 GRID_SHARE = 2.0**-8  # of mu std that rounding to the grid may cost
 EXACT = 2.0**52  # integers up to here are exact as float64, noise included
 
@@ -49,7 +38,9 @@ def draw(center: np.ndarray, std: float, grid: float) -> np.ndarray:
     if not np.isfinite(center).all():
         raise ValueError("center: not finite")
     steps = np.rint(center / grid)  # exact: division by a power of two
-    noise = _rounded_gaussian(center.size, std / grid).reshape(center.shape)
+    if not std / grid <= EXACT:
+        raise ValueError(f"std: {std} is too large for the grid {grid}; the sum would not be exact")
+    noise = rounded_normals(center.size, std / grid).reshape(center.shape)
     total = steps + noise
     if np.abs(steps).max(initial=0) > EXACT or np.abs(total).max(initial=0) > EXACT:
         raise ValueError("center: too large for this grid; the sum would not be exact")
@@ -88,48 +79,3 @@ def rounding_of(grid: float, dimension: int) -> float:
     positive("grid", grid)
     count(1)("dimension", dimension)
     return grid * math.sqrt(dimension) / 2 * (1 + 1e-12)
-
-
-def sampler_delta(dimension: int, epsilon: float) -> float:
-    """What the sampler adds to delta: (1 + e^eps) d/(4 s^2), s >= 2^(bits-1)."""
-    count(1)("dimension", dimension)
-    not_negative("epsilon", epsilon)
-    return (1 + math.exp(min(epsilon, 500.0))) * dimension / (4 * 4.0 ** (FINE_BITS - 1))
-
-
-def check_sampler(dimension: int, epsilon: float, delta: float) -> None:
-    """Check that the outward rounding of every epsilon covers what the sampler adds to delta.
-
-    Raises:
-        ValueError: delta is too small for that.
-    """
-    if sampler_delta(dimension, epsilon) > 1e-13 * open_share("delta", delta):
-        raise ValueError(f"delta: {delta:g} is too small for {dimension} released coordinates")
-
-
-def sampler_words(dimension: int, epsilon: float, delta: float) -> tuple[str, ...]:
-    """What a claim says that is larger than the one `check_sampler` was asked about.
-
-    Nothing where the rounding of its epsilon covers the sampler too.
-    """
-    more = sampler_delta(dimension, epsilon)
-    if more <= 1e-13 * open_share("delta", delta):
-        return ()
-    return (f"beside delta, the noise's sampler may add up to {min(1.0, more):.2g} to it",)
-
-
-def _rounded_gaussian(count: int, std: float) -> np.ndarray:
-    """`count` draws of round(N(0, std^2)) as float64 integers."""
-    from opendp.domains import atom_domain, vector_domain  # large; loaded where it is used
-    from opendp.measurements import make_gaussian
-    from opendp.metrics import l2_distance
-    from opendp.mod import enable_features
-
-    fine = max(0, FINE_BITS - math.floor(math.log2(std)))
-    enable_features("contrib")
-    domain, metric = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
-    sampler = make_gaussian(domain, metric, scale=math.ldexp(std, fine))
-    draws = np.array(sampler([0] * count), dtype=np.int64)
-    if fine:
-        draws = (draws + (1 << (fine - 1))) >> fine  # round half up, in integers
-    return draws.astype(np.float64)

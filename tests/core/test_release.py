@@ -7,7 +7,6 @@ that a correct sampler fails a test with probability 1e-9 at most, by exact laws
 import math
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 import torch
@@ -231,33 +230,6 @@ def test_rounding_covers_what_the_grid_moves_and_is_attained():
     assert Fraction(bound) ** 2 >= Fraction(grid) ** 2 * dimension / 4
 
 
-def test_sampler_delta_is_the_discretisation_charged_in_both_directions():
-    dimension, epsilon = 1000, 0.5
-    expected = (1 + math.exp(epsilon)) * dimension / (4 * 2.0 ** (2 * (release.FINE_BITS - 1)))
-    assert release.sampler_delta(dimension, epsilon) == pytest.approx(expected, rel=1e-12)
-    assert release.sampler_delta(10**9, 20.0) < 1e-10
-
-
-@pytest.mark.parametrize("s", [0.75, 1.0, 2.0, 5.0])
-def test_a_discrete_gaussian_is_within_its_charge_of_a_rounded_one(s):
-    """Total variation at most 1/(4 s^2): the lemma behind `sampler_delta`, at 40 digits."""
-    with mpmath.workdps(40):
-        reach = range(-int(14 * s) - 1, int(14 * s) + 2)
-        weights = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(s) ** 2)) for k in reach}
-        total = mpmath.fsum(weights.values())
-        half = mpmath.mpf(1) / 2
-        rounded = {k: mpmath.ncdf((k + half) / s) - mpmath.ncdf((k - half) / s) for k in reach}
-        distance = mpmath.fsum(abs(weights[k] / total - rounded[k]) for k in reach) / 2
-        assert distance <= 1 / (4 * s**2)
-        assert distance > 1 / (400 * s**2)
-
-
-@pytest.mark.parametrize("ratio", [1.0, 1.999, 2.0, 1e6, 2.0**49.5, 2.0**51])
-def test_the_fine_std_is_at_least_what_sampler_delta_assumes(ratio):
-    fine = max(0, release.FINE_BITS - math.floor(math.log2(ratio)))
-    assert math.ldexp(ratio, fine) >= 2.0 ** (release.FINE_BITS - 1)
-
-
 # ---- refusals ---------------------------------------------------------------------------------
 
 
@@ -286,8 +258,10 @@ def test_a_center_too_large_for_exact_sums_is_refused(value):
 
 
 def test_noise_too_large_for_exact_sums_is_refused():
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(ValueError, match=r"std: .* too large"):
         release.draw(np.zeros(100), 2.0**53, 1.0)
+    with pytest.raises(ValueError, match=r"std: .* too large"):
+        release.draw(np.zeros(1), 1e90, 2.0**-990)
 
 
 @pytest.mark.parametrize("reach", [2.0**51 * 0.25, 1.0])
@@ -300,13 +274,3 @@ def test_a_center_within_a_checked_reach_is_drawn(reach):
 def test_a_reach_beyond_exact_sums_is_refused_before_any_center_is_there(reach):
     with pytest.raises(ValueError, match="sigma: noise of 1 is too small"):
         release.check_reach(reach, std=1.0, grid=0.25)
-
-
-@pytest.mark.parametrize(("epsilon", "told"), [(1.0, False), (11.0, False), (12.0, True)])
-def test_a_claim_says_what_the_sampler_adds_where_its_rounding_does_not_cover_it(epsilon, told):
-    words = release.sampler_words(1000, epsilon, 1e-9)
-    assert bool(words) is told
-    if told:
-        with pytest.raises(ValueError, match="too small"):
-            release.check_sampler(1000, epsilon, 1e-9)
-        assert f"{release.sampler_delta(1000, epsilon):.2g}" in words[0]

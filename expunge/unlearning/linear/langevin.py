@@ -22,7 +22,6 @@ from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
 from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price, langevin_price, noise_first_price
 from expunge.accounting.setting import Setting
-from expunge.core import release
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
 from expunge.errors import InvalidInput, NoCertificate, Refused
@@ -293,7 +292,6 @@ class _Run:
             NoCertificate: the history misses the target.
         """
         target = self.job.target
-        release.check_sampler(self.job.dimension, target.level, target.delta)
         outcome = self.outcome(theta, phases)
         epsilon = self._epsilon(phases)
         if epsilon <= target.level:
@@ -304,8 +302,7 @@ class _Run:
                 f"{missed}: more was forgotten than this model has noise for; retrain, or fit with "
                 "a larger capacity"
             )
-        words = release.sampler_words(self.job.dimension, epsilon, target.delta)
-        return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit", *words))
+        return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit",))
 
     def fewest_steps(self, sigma: float, most: int) -> int:
         """The fewest unlearning steps that meet the target.

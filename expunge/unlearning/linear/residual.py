@@ -283,7 +283,6 @@ class Residual(Strategy[LinearJob]):
             rounding=release.rounding_of(grid, job.dimension),
         )
         history = History((phase,))
-        release.check_sampler(job.dimension, job.target.level, job.target.delta)
         if shift.bound(assumptions, history).epsilon(job.target.delta) > job.target.level:
             raise NoCertificate("the planned noise misses the target")
         return assumptions, history

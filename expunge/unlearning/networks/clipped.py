@@ -25,7 +25,6 @@ from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History
 from expunge.accounting.prices import Price
-from expunge.core import release
 from expunge.core.checks import (
     check_fields,
     choice,
@@ -120,7 +119,6 @@ class Clipped(NetworkStrategy):
         inside = self.radius * (1 - (place.dimension + 16) * UNIT)
         start = l2_ball(inside)(place.offset_of(before.state)[None])[0]
         assumptions, history = self._records(job, place.dimension, self._sigma(job, place))
-        release.check_sampler(place.dimension, job.target.level, job.target.delta)
         outcome = self._ran(job, place, start, history, f"request {job.roster.request}")
         return replace(
             outcome,

@@ -10,7 +10,6 @@ nonconvex line, c = |1 - eta lam| + eta Lg and s = 2 eta C n_f/n, in any step (T
 are seldom certified by either; the certificate says "vacuous" where they are not.
 """
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,7 +18,6 @@ from torch import Tensor
 from expunge.accounting.account import Account, account
 from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price
-from expunge.core import release
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.core.flops import training_flops
 from expunge.errors import NoCertificate
@@ -315,14 +313,10 @@ class _Run:
         assert outcome.history is not None
         assert outcome.assumptions is not None
         target = self.job.target
-        release.check_sampler(self.place.dimension, target.level, target.delta)
         judged = account(outcome.assumptions, outcome.history, delta=target.delta)
         words = foreseen_words(judged, target.level)
         if words and strict:
             raise NoCertificate(f"{words[0]}; retrain, or fit with more sigma or capacity")
-        if words:
-            reached = math.inf if judged.epsilon is None else judged.epsilon
-            words += release.sampler_words(self.place.dimension, reached, target.delta)
         return replace(outcome, declared=(*outcome.declared, *words))
 
     def meets(self, steps: int) -> bool:
