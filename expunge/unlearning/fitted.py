@@ -6,18 +6,17 @@ not.
 """
 
 import secrets
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Self
 
-import torch
 from torch import Tensor
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.reservations import Origin, Provenance
 from expunge.errors import NoCertificate
+from expunge.unlearning.checksums import Checksums, checksum
 from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.row_store import RowStore
@@ -25,8 +24,6 @@ from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Fitted", "fresh_lineage"]
 
-BLOCK = 256  # records that share a checksum
-SIZE = 4  # bytes of a checksum
 CHANGED = "the stored records changed since fit; fit again"
 
 
@@ -45,9 +42,9 @@ class Fitted(Secret):
         issued: A hash for each request since fit, in order: of its certificate, or of the model's
             file where records joined before any was forgotten, which needs no certificate.
         fingerprint: Checksums of all that is stored, taken at fit and at every request and
-            carried by copies; never published. The first is of model and secret state, the others
-            of blocks of records, so that a request renews those that it changes. Rows on disk have
-            none: their chunks have digests, which whoever reads one checks.
+            carried by copies; never published. A request renews that of model and secret state, and
+            those of the blocks of its own rows. Rows on disk have none: their chunks have digests,
+            which whoever reads one checks.
     """
 
     job: Job
@@ -60,7 +57,7 @@ class Fitted(Secret):
     copied: bool = False
     certificate: Certificate | None = None
     issued: tuple[str, ...] = ()
-    fingerprint: bytes | None = None
+    fingerprint: Checksums | None = None
 
     def __post_init__(self) -> None:
         if self.fingerprint is None:
@@ -117,7 +114,7 @@ class Fitted(Secret):
             NoCertificate: as `check_unchanged`.
         """
         self._check_last()
-        if self._renewed(rows) != self.fingerprint:
+        if not self._known.agree(self._state_checksum(), self._columns, rows):
             raise NoCertificate(CHANGED)
 
     def _check_last(self) -> None:
@@ -127,28 +124,24 @@ class Fitted(Secret):
                 "state after it"
             )
 
-    def _digest(self) -> bytes:
+    def _digest(self) -> Checksums:
         """Checksums of records, model and secret state, to notice accidental changes."""
-        columns = self._columns
-        blocks = range(-(-len(columns[0]) // BLOCK)) if columns else ()
-        return self._state_checksum() + b"".join(_block_checksum(columns, i) for i in blocks)
+        return Checksums.of(self._state_checksum(), self._columns)
 
-    def _renewed(self, rows: Iterable[int]) -> bytes:
+    def _renewed(self, rows: Iterable[int]) -> Checksums:
         """The fingerprint with new checksums for the state and for blocks that hold these rows."""
-        if self.fingerprint is None or not self._columns:
-            return self._digest()
-        blocks = -(-len(self._columns[0]) // BLOCK)  # rows that joined have made them more
-        renewed = bytearray(self.fingerprint).ljust(SIZE * (1 + blocks), b"\0")
-        renewed[:SIZE] = self._state_checksum()
-        for block in {row // BLOCK for row in rows}:
-            place = SIZE * (1 + block)
-            renewed[place : place + SIZE] = _block_checksum(self._columns, block)
-        return bytes(renewed)
+        columns = self._columns
+        return self._known.renewed(self._state_checksum(), columns, rows if columns else ())
+
+    @property
+    def _known(self) -> Checksums:
+        assert self.fingerprint is not None
+        return self.fingerprint
 
     @property
     def checksum(self) -> bytes:
         """The checksum of model and secret state, without the records."""
-        return (self.fingerprint or b"")[:SIZE]
+        return self._known.state
 
     @property
     def _columns(self) -> tuple[Tensor, ...]:
@@ -161,9 +154,9 @@ class Fitted(Secret):
         job, named = self.job, (self.outcome.state, self.outcome.secret)
         kept = (values[name] for values in named for name in sorted(values))
         if not (job.row_columns or job.rows_on_disk):
-            return _checksum((*job.stored_values(), job.roster.left, job.roster.keys, *kept))
+            return checksum((*job.stored_values(), job.roster.left, job.roster.keys, *kept))
         apart = {id(column) for column in job.row_columns}
-        return _checksum((*(v for v in job.stored_values() if id(v) not in apart), *kept))
+        return checksum((*(v for v in job.stored_values() if id(v) not in apart), *kept))
 
     @property
     def covered(self) -> bool:
@@ -197,21 +190,6 @@ class Fitted(Secret):
     def model_bytes(self) -> bytes:
         """The model's file; certificates name its hash."""
         raise NotImplementedError
-
-
-def _block_checksum(columns: Iterable[Tensor], block: int) -> bytes:
-    """CRC-32 of a block of records."""
-    rows = slice(block * BLOCK, (block + 1) * BLOCK)
-    return _checksum(column[rows] for column in columns)
-
-
-def _checksum(tensors: Iterable[Tensor]) -> bytes:
-    """CRC-32 of the bytes of these tensors."""
-    value = 0
-    for tensor in tensors:
-        flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
-        value = zlib.crc32(flat.numpy().data, value)
-    return value.to_bytes(SIZE, "big")
 
 
 def fresh_lineage() -> str:

@@ -84,12 +84,10 @@ def join(
         before = fitted.job.roster
         roster = before.with_more(ids, len(columns[-1]), again=again)
         fitted.check_request([before.records - 1])  # its block goes on with the new rows
-        longer = fitted.rows.longer(columns)
-        after = _after(fitted, fitted.job.with_more(roster, longer), fitted.strategy.add)
-        certificate = certify(after, request) if roster.forgotten else None
-        accept(after)
-        # Everything succeeded: only now does anything change.
-        with fitted.rows.adding(longer):
+        with fitted.rows.adding(columns) as longer:  # nothing has changed if anything here fails
+            after = _after(fitted, fitted.job.with_more(roster, longer), fitted.strategy.add)
+            certificate = certify(after, request) if roster.forgotten else None
+            accept(after)
             made = after.with_certificate(certificate, roster.last_joined)
         return made, None if certificate is None else certificate.model_copy(deep=True)
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from expunge.core.growing import Growing
 from expunge.sampling.batches import keys_of
 from expunge.unlearning.ids import as_list, count_rows, grow, ids_by_row, new_ids
 from expunge.unlearning.secrecy import Secret
@@ -36,6 +37,7 @@ class Roster(Secret):
         merged: The same rows in a few sorted arrays, the longest first, to look rows up in.
         sizes: How many rows there were at fit and after each request, those that have left too.
             Without it nobody has joined.
+        room: The memory of `known_keys`.
     """
 
     ids: Mapping[Any, int]
@@ -44,6 +46,7 @@ class Roster(Secret):
     departures: tuple[np.ndarray, ...] = ()
     merged: tuple[np.ndarray, ...] = ()
     sizes: tuple[int, ...] = ()
+    room: Growing | None = None
 
     def __post_init__(self) -> None:
         if self.departures and not self.merged:
@@ -269,9 +272,10 @@ class Roster(Secret):
             if not again:
                 raise ValueError(f"add: id {id_!r} was forgotten; again=True if it is to come back")
         known = grow(self.ids, listed, self.records)
-        keys = self.known_keys
-        keys = None if keys is None else torch.cat([keys, keys_of(listed)])
-        return replace(self, ids=known, known_keys=keys)._grown(self.records + count)
+        keys, room = self.known_keys, self.room
+        if keys is not None:
+            room, keys = (room or Growing(keys)).longer(keys, keys_of(listed))
+        return replace(self, ids=known, known_keys=keys, room=room)._grown(self.records + count)
 
     def _grown(self, size: int) -> "Roster":
         """The roster after one more request, at which rows joined.

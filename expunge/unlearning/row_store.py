@@ -1,8 +1,7 @@
 """Where the values of the records lie, once for all states of a fit: what is erased is gone.
 
 with rows.erasing(gone, kept): ...      zeroes them, if what follows succeeds
-more = rows.longer(columns)             the values with further rows at the end
-with rows.adding(more): ...             they are the values, if what follows succeeds
+with rows.adding(columns) as longer:    further rows join them, if what follows succeeds
 """
 
 import copy
@@ -15,6 +14,7 @@ from weakref import ReferenceType, ref
 import torch
 from torch import Tensor
 
+from expunge.core.growing import Growing
 from expunge.core.stored_rows import StoredColumn
 from expunge.unlearning.secrecy import Secret
 
@@ -34,6 +34,7 @@ class RowStore(Secret):
         self.columns, self.first, self.erasures = tuple(columns), first, erasures
         # Of each column, what it was before rows joined, as far as states of then are alive.
         self._shorter: list[list[ReferenceType[Tensor]]] = [[] for _ in self.columns]
+        self._room = [Growing(column) for column in self.columns]
         self.busy = threading.RLock()  # one request at a time
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RowStore":
@@ -61,37 +62,42 @@ class RowStore(Secret):
                 column[place] = values
             raise
 
-    def longer(self, columns: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The values with further rows at the end, of the same kind; nothing here changes."""
-        known = zip(self.columns, columns, strict=True)
-        return tuple(torch.cat([column, more.to(column)]) for column, more in known)
-
     @contextmanager
-    def adding(self, longer: tuple[Tensor, ...]) -> Iterator[None]:
-        """Make these the values; if what follows fails, they are those of before.
+    def adding(self, columns: Sequence[Tensor]) -> Iterator[tuple[Tensor, ...]]:
+        """The values with further rows at the end; they are the values, if what follows succeeds.
 
-        Earlier states see the same memory afterwards, and what was in the old one is overwritten:
-        what a later request erases stays in none.
+        Time is taken in proportion to the further rows, but for the few times that more memory is
+        needed. Then earlier states see the new memory afterwards, and what was in the old one is
+        overwritten: what a later request erases stays in none.
 
         Args:
-            longer: As the method of that name made them.
+            columns: Further rows, as columns like those here.
         """
-        shorter, erasures = self.columns, self.erasures
+        shorter, erasures, room = self.columns, self.erasures, self._room
         memory = [column.detach() for column in shorter]
+        grown: list[tuple[Growing, Tensor]] = []
         try:
+            for own, column, more in zip(room, memory, columns, strict=True):
+                grown.append(own.longer(column, more))
+            longer = tuple(column for _, column in grown)
+            yield longer
+            self._room = [own for own, _ in grown]
             self.columns, self.erasures = longer, erasures + 1
-            yield
             self._move(shorter, longer)
-            for before in memory:
-                before.zero_()
-        except BaseException:  # an interrupt at any place too
-            self.columns, self.erasures = shorter, erasures
             for before, whole in zip(memory, longer, strict=True):
-                before.copy_(whole[: len(before)])
+                if before.data_ptr() != whole.data_ptr():
+                    before.zero_()
+            for earlier, column in zip(self._shorter, shorter, strict=True):
+                earlier[:] = [*(each for each in earlier if each() is not None), ref(column)]
+        except BaseException:  # an interrupt at any place too
+            self.columns, self.erasures, self._room = shorter, erasures, room
+            for own, before, (new, whole) in zip(room, memory, grown, strict=False):
+                if new is not own:
+                    before.copy_(whole[: len(before)])
+            for own, before in zip(room, memory, strict=True):
+                own.shorten(len(before))
             self._move(shorter, memory)
             raise
-        for earlier, column in zip(self._shorter, shorter, strict=True):
-            earlier[:] = [*(each for each in earlier if each() is not None), ref(column)]
 
     def _move(self, columns: Sequence[Tensor], where: Sequence[Tensor]) -> None:
         """Lay these values, and those of all states before, into this memory."""

@@ -196,7 +196,7 @@ def test_an_addition_renews_the_last_checksum_and_adds_those_of_its_rows():
         model.add(X[rows], y[rows])
         known = model.fitted_
         assert known.fingerprint == replace(known, fingerprint=None).fingerprint
-        assert known.fingerprint[4:16] == before.fingerprint[4:16]  # the first three blocks
+        assert known.fingerprint[2] == before.fingerprint[2]
     known.job.features[900, 0] += 1e-6  # in a block of its own
     known.check_request([2099])
     with pytest.raises(NoCertificate, match="the stored records changed"):

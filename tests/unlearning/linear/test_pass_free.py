@@ -2,11 +2,14 @@
 
 import json
 import math
+import tracemalloc
+import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from expunge import CertifiedClassifier, CertifiedRegressor
 from expunge.accounting.verification import differences
@@ -14,7 +17,7 @@ from expunge.errors import NoCertificate
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
 from expunge.losses.solver import solve
-from expunge.unlearning import load
+from expunge.unlearning import checksums, load
 from expunge.unlearning.linear import pass_free
 from expunge.unlearning.linear.anchor import Anchor
 from expunge.unlearning.linear.newton_step import NewtonStep
@@ -64,6 +67,74 @@ def test_a_request_makes_nothing_as_large_as_the_data(monkeypatch):
     for ids in ([3], [5, 9, 17]):
         assert not differences(model.forget(ids))
         assert not took_passes(model)
+
+
+class Touched(TorchFunctionMode):
+    """Counts the bytes that tensors' operations and checksums read and make; views cost nothing."""
+
+    def __init__(self, monkeypatch):
+        super().__init__()
+        self.bytes, plain = 0, zlib.crc32
+
+        def counted(data, value=0):
+            self.bytes += len(data)
+            return plain(data, value)
+
+        monkeypatch.setattr(checksums.zlib, "crc32", counted)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        made, name = func(*args, **(kwargs or {})), func.__name__
+        given = [each for each in args if isinstance(each, torch.Tensor)]
+        fresh = isinstance(made, torch.Tensor) and all(
+            made.untyped_storage().data_ptr() != each.untyped_storage().data_ptr() for each in given
+        )
+        if fresh and name in ("__getitem__", "index_select"):  # of all rows it reads a few
+            given = []
+        if fresh or name in ("equal", "tolist") or (name[-1] == "_" and name[-2:] != "__"):
+            self.bytes += sum(each.numel() * each.element_size() for each in given)
+            self.bytes += made.numel() * made.element_size() if fresh else 0
+        return made
+
+
+def touched(monkeypatch, records, spoil):
+    """Bytes of tensors, and the most memory of all else, of a request and of an addition."""
+    X, y = labelled(2000)
+    times = records // 2000
+    model = CertifiedClassifier(strategy=Residual(), l2=0.05, classes=[0, 1])
+    model.fit(np.tile(X, (times, 1)), np.tile(y, times))
+    steps = (lambda: model.forget([500, 7]), lambda: model.add(X[:2], y[:2]))
+    for ids in ([1, 2], [3, 4]):  # memory grows, and modules are loaded, once
+        model.add(X[:3], y[:3])
+        model.forget(ids)
+    found = []
+    for step in steps:
+        tracemalloc.start()
+        with Touched(monkeypatch) as count:
+            step()
+            spoil(model)
+        found += [count.bytes, tracemalloc.get_traced_memory()[1]]
+        tracemalloc.stop()
+        assert not took_passes(model)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "seen"),
+    [
+        (lambda _: None, False),
+        (lambda model: model.fitted_.job.roster.present, True),
+        (lambda model: model.fitted_.job.features.clone(), True),
+        (lambda model: list(model.fitted_.job.roster.ids), True),
+        (lambda model: model.fitted_.check_unchanged(), True),
+    ],
+    ids=["as it is", "a mask", "a copy", "a list of ids", "checksums of all rows"],
+)
+def test_what_a_request_and_an_addition_touch_does_not_grow_with_the_records(
+    monkeypatch, spoil, seen
+):
+    """Per record less than a hundredth of a byte, of 100,000; a mask has a whole one."""
+    few, many = (touched(monkeypatch, records, spoil=spoil) for records in (2000, 100_000))
+    assert ((many - few).max() > 980) == seen, many - few
 
 
 @each_loss

@@ -1,0 +1,43 @@
+"""Rows in memory with room behind them, so that adding a few takes time in proportion to those."""
+
+from torch import Tensor
+
+__all__ = ["Growing"]
+
+SHARE = 8  # of the rows there are, one in so many is the room behind them
+
+
+class Growing:
+    """Memory that begins with some rows; further ones are written behind them.
+
+    What has been handed out is never written to: whoever adds to fewer rows than there are gets
+    memory of their own.
+
+    Args:
+        rows: (rows, ...) as they lie; not copied.
+    """
+
+    def __init__(self, rows: Tensor) -> None:
+        self.memory, self.used = rows, len(rows)
+
+    def longer(self, rows: Tensor, more: Tensor) -> "tuple[Growing, Tensor]":
+        """These rows, which are the first here, and more behind them; and the memory they are in.
+
+        The same memory if it has room; new memory, with room, if not.
+        """
+        whole = len(rows) + len(more)
+        if len(rows) != self.used or whole > len(self.memory):
+            room = rows.new_zeros(whole + whole // SHARE, *rows.shape[1:])
+            room[: len(rows)] = rows
+            return Growing(room)._filled(len(rows), more)
+        return self._filled(len(rows), more)
+
+    def _filled(self, first: int, more: Tensor) -> "tuple[Growing, Tensor]":
+        self.used = first + len(more)
+        self.memory[first : self.used] = more.to(self.memory)
+        return self, self.memory[: self.used]
+
+    def shorten(self, rows: int) -> None:
+        """Overwrite what lies behind so many rows: they were added, and what followed failed."""
+        self.memory[rows : self.used] = 0
+        self.used = rows
