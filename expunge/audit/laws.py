@@ -18,6 +18,7 @@ from expunge.audit.lower_bound import least_models
 from expunge.audit.sandwich import Control, Laws, sandwich
 from expunge.audit.worst_descent import WorstDescent
 from expunge.core import release
+from expunge.core.sparse_rows import SparseRows
 from expunge.errors import InvalidInput, Refused
 from expunge.losses.solver import solve
 from expunge.unlearning.linear.langevin import Langevin, setting_of
@@ -154,8 +155,14 @@ def _flattest(job: LinearJob, at: Tensor) -> Tensor:
         direction = torch.zeros_like(at)
         direction[:, 0] = 1
     else:
-        kept = job.features[job.roster.present].double()
-        direction = torch.linalg.eigh(kept.T @ kept)[1][:, 0][None]
+        gram = replace(job.objective, keep=None).gram(job.roster.present)
+        if gram.total.ndim == 1:  # wide rows: the feature that hardly any row has
+            direction = torch.zeros_like(at)
+            direction[:, int(gram.total.argmin())] = 1
+        else:
+            kept = job.features[job.roster.present].double()
+            gathered = kept.dense() if isinstance(kept, SparseRows) else kept
+            direction = torch.linalg.eigh(gathered.T @ gathered)[1][:, 0][None]
     return direction / direction.norm()
 
 

@@ -1,8 +1,12 @@
 """Rows in memory with room behind them, so that adding a few takes time in proportion to those."""
 
+from typing import Any
+
 from torch import Tensor
 
-__all__ = ["Growing"]
+from expunge.core.sparse_rows import SparseRows
+
+__all__ = ["Growing", "Pieces", "room_for"]
 
 SHARE = 8  # of the rows there are, one in so many is the room behind them
 
@@ -41,3 +45,19 @@ class Growing:
         """Overwrite what lies behind so many rows: they were added, and what followed failed."""
         self.memory[rows : self.used] = 0
         self.used = rows
+
+
+class Pieces:
+    """The same of sparse rows, which need not lie in one piece: they stay where they are."""
+
+    def longer(self, rows: SparseRows, more: SparseRows) -> "tuple[Pieces, SparseRows]":
+        """These rows and more behind them, in the same memory."""
+        return self, rows.joined(more)
+
+    def shorten(self, rows: int) -> None:
+        """Nothing to overwrite: what was added is held by nobody."""
+
+
+def room_for(rows: Any) -> Growing | Pieces:
+    """What further rows join."""
+    return Pieces() if isinstance(rows, SparseRows) else Growing(rows)

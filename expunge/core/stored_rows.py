@@ -17,10 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from expunge.core.sparse_rows import SparseRows, join_rows
+
 __all__ = ["KEPT", "StoredColumn", "StoredRows"]
 
 KEPT = 256 << 20  # bytes of chunks in memory, unless told otherwise
-Columns = Mapping[str, Tensor]
+Columns = Mapping[str, Any]  # tensors, or sparse rows
 Index = Any  # what a tensor takes: a slice, places, a mask
 
 
@@ -95,7 +97,7 @@ class StoredRows:
         for number in range(len(self.starts)):
             self.read(number)
 
-    def stretch(self, name: str, start: int, stop: int) -> Tensor:
+    def stretch(self, name: str, start: int, stop: int) -> Any:
         """The rows from `start` to `stop - 1` of a column."""
         if start >= stop:
             return self._none_of(name)
@@ -105,26 +107,37 @@ class StoredRows:
             if first >= stop:
                 break
             parts.append(self.chunk(number)[name][max(0, start - first) : stop - first])
-        return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(self.device)
+        return (parts[0] if len(parts) == 1 else join_rows(parts)).to(self.device)
 
-    def gathered(self, name: str, places: np.ndarray) -> Tensor:
+    def gathered(self, name: str, places: np.ndarray) -> Any:
         """The rows at these places of a column, each chunk read once."""
         if not len(places):
             return self._none_of(name)
         if places.min() < 0 or places.max() >= self.rows:
             raise IndexError(f"no row {places.max()} of {self.rows}")
         numbers = np.searchsorted(self.starts, places, side="right") - 1
-        made: Tensor | None = None
+        made: Any = None
         for number in np.unique(numbers).tolist():
             at = (numbers == number).nonzero()[0]
             rows = self.chunk(number)[name][torch.from_numpy(places[at] - self.starts[number])]
             if len(at) == len(places):
                 return rows.to(self.device)
+            if made is None and isinstance(rows, SparseRows):
+                return self._gathered_sparse(name, places, numbers)
             if made is None:
                 made = rows.new_empty(len(places), *rows.shape[1:])
             made[torch.from_numpy(at)] = rows
         assert made is not None
         return made.to(self.device)
+
+    def _gathered_sparse(self, name: str, places: np.ndarray, holders: np.ndarray) -> SparseRows:
+        """The same of sparse rows: those of one chunk after another, then in the order asked for."""
+        parts, order = [], []
+        for number in np.unique(holders).tolist():
+            at = (holders == number).nonzero()[0]
+            parts.append(self.chunk(number)[name][places[at] - self.starts[number]])
+            order.append(at)
+        return join_rows(parts)[np.argsort(np.concatenate(order))]
 
     def erase(self, places: np.ndarray, erased: bool) -> None:
         """From now on these rows read as zeros, or as what is on disk again."""
@@ -135,7 +148,7 @@ class StoredRows:
             self._size -= 0 if known is None else sum(each.nbytes for each in known.values())
         self._latest = -1, {}
 
-    def _none_of(self, name: str) -> Tensor:
+    def _none_of(self, name: str) -> Any:
         return self.chunk(0)[name][:0].to(self.device)
 
     def _holder(self, row: int) -> int:
@@ -159,8 +172,8 @@ class StoredColumn:
     def __len__(self) -> int:
         return self.table.rows
 
-    def __getitem__(self, index: Index) -> Tensor:
-        """These rows, as a tensor in memory."""
+    def __getitem__(self, index: Index) -> Any:
+        """These rows, in memory."""
         if isinstance(index, slice) and index.step in (None, 1):
             start, stop, _ = index.indices(len(self))
             return self.table.stretch(self.name, start, max(start, stop))
@@ -170,7 +183,7 @@ class StoredColumn:
         """Erase rows with 0; or, if an erasure is taken back, give their own values again."""
         self.table.erase(self._places(index), erased=not isinstance(value, Tensor))
 
-    def index_select(self, dimension: int, places: Tensor) -> Tensor:
+    def index_select(self, dimension: int, places: Tensor) -> Any:
         """The rows at these places, as of a tensor."""
         assert dimension == 0
         return self[places]
@@ -182,7 +195,7 @@ class StoredColumn:
         return places.astype(np.int64)
 
 
-def _blanked(values: Tensor, rows: list[int]) -> Tensor:
+def _blanked(values: Any, rows: list[int]) -> Any:
     blanked = values.clone()
     blanked[rows] = 0
     return blanked

@@ -8,15 +8,49 @@ bit, the parts that it would have if the records that left had never been there 
 """
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["ExactSum", "Running"]
+__all__ = ["ExactSum", "NonZeros", "Running"]
 
 SHIFT = 32
 MASK = (1 << SHIFT) - 1
 PENDING = 256  # terms below 2^54 that a 64-bit number holds, with room to spare
+
+
+class NonZeros(NamedTuple):
+    """A tensor of whole numbers most of which are zero: the others, each place once.
+
+    Args:
+        places: (entries,) int64, of the flattened tensor.
+        values: (entries,) int64.
+    """
+
+    places: Tensor
+    values: Tensor
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, matrix: Any) -> "NonZeros":
+        """The entries of a SciPy matrix of whole numbers."""
+        held = matrix.tocsr()
+        held.sum_duplicates()
+        held = held.tocoo()
+        places = held.row.astype(np.int64) * held.shape[1] + held.col
+        values = torch.from_numpy(held.data.astype(np.float64)).long()
+        return cls(torch.from_numpy(places), values, tuple(held.shape))
+
+    def neg_(self) -> "NonZeros":
+        """Their negatives, in place."""
+        self.values.neg_()
+        return self
+
+    def add_to(self, total: Tensor) -> None:
+        """Add them to a tensor (int64)."""
+        total.view(-1)[self.places] += self.values
 
 
 @dataclass(frozen=True)
@@ -34,8 +68,11 @@ class ExactSum:
     def zero(cls, *shape: int) -> "ExactSum":
         return cls(torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64))
 
-    def plus(self, whole: Tensor) -> "ExactSum":
+    def plus(self, whole: Tensor | NonZeros) -> "ExactSum":
         """The sum with these whole numbers (int64) added, or their negatives to take them off."""
+        if isinstance(whole, NonZeros):
+            sparse, whole = whole, torch.zeros_like(self.low)
+            sparse.add_to(whole)
         low = (whole & MASK).add_(self.low)
         high = (whole >> SHIFT).add_(self.high).add_(low >> SHIFT)
         return ExactSum(high, low.bitwise_and_(MASK))
@@ -53,9 +90,12 @@ class Running:
         self._pending = torch.zeros(shape, dtype=torch.int64)
         self._terms = 0
 
-    def add(self, whole: Tensor) -> None:
+    def add(self, whole: Tensor | NonZeros) -> None:
         """Add whole numbers below 2^54 (int64)."""
-        self._pending += whole
+        if isinstance(whole, NonZeros):
+            whole.add_to(self._pending)
+        else:
+            self._pending += whole
         self._terms += 1
         if self._terms == PENDING:
             self._flush()

@@ -2,6 +2,9 @@
 
     F(theta) = (1/nbar) sum_i loss(theta x_i, y_i) + (l2/2) ||theta - center||^2
 
+Rows are dense or sparse; sparse ones cost what their non-zeros cost (`core.row_products`), in the
+same chunks, so the bound on the error is the same.
+
 Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores. Rows that
 lie on disk stay there: a pass reads one stretch after another (`core.stored_rows`). Values
 and gradients are float64; Hessian products and Gram matrices, which only steer solvers, are
@@ -10,32 +13,41 @@ coarser. Rows may lie on any device; theta and what is returned stay where theta
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from expunge.core.row_products import add_pull, add_whole_products, products
+from expunge.core.sparse_rows import SparseRows
 from expunge.core.stored_rows import StoredColumn
 from expunge.losses.linear import LinearLoss
 
-__all__ = ["Gram", "Objective", "Rows", "gradient_rounding"]
+__all__ = ["Gram", "Objective", "Rows", "Targets", "gradient_rounding", "gram_width"]
 
-Rows = Tensor | StoredColumn
+Rows = Tensor | SparseRows | StoredColumn
+Targets = Tensor | StoredColumn
 
 CHUNK = 512
 SAMPLE = 2048  # rows of a Gram matrix, at least where there are as many
 STEPS = 2.0**16  # of a coordinate from 0 to the row norm, in a Gram matrix
 UNIT = 2.0**-53
+WIDE = 5000  # features beyond which a Gram matrix is its diagonal
+
+
+def gram_width(features: int) -> int:
+    """How many numbers of each feature's row a Gram matrix has: all of them, or the diagonal's."""
+    return features if features <= WIDE else 1
 
 
 class Gram(NamedTuple):
     """Sum of q q' over some rows, q = round(x STEPS / B): whole numbers below 2^53.
 
     So it is exact in any order, and what is left after subtracting rows is, to the last bit, the
-    sum over the others.
+    sum over the others. Of wide rows there is the diagonal alone.
     """
 
-    total: Tensor  # (features, features)
+    total: Tensor  # (features, features), or (features,)
     rows: int
     places: int  # sum of their places in the table: with `rows`, tells one set from another
 
@@ -56,7 +68,7 @@ class Objective:
 
     loss: LinearLoss
     features: Rows
-    targets: Rows
+    targets: Targets
     keep: Tensor | None = None
     divisor: float | None = None
     center: Tensor | None = None
@@ -74,7 +86,7 @@ class Objective:
         """The shape of theta: (outputs, features)."""
         return self.loss.outputs, self.features.shape[1]
 
-    def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def chunks(self) -> Iterator[tuple[Any, Tensor]]:
         """Rows as they are stored, a chunk at a time; absent ones are skipped.
 
         Chunks are filled with present rows, so every sum is bit for bit that of a data set in
@@ -95,7 +107,7 @@ class Objective:
         total = torch.zeros_like(at)
         for stored, targets in self.chunks():
             rows = stored.double()
-            total += self.loss.residual(rows @ at.T, targets).T @ rows
+            add_pull(total, self.loss.residual(products(rows, at), targets), rows)
         return total.to(theta.device) / self.nbar + self.loss.l2 * self._offset(theta)
 
     def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
@@ -103,9 +115,9 @@ class Objective:
         summed, total = at.new_zeros(()), torch.zeros_like(at)
         for stored, targets in self.chunks():
             rows = stored.double()
-            scores = rows @ at.T
+            scores = products(rows, at)
             summed += self.loss.value(scores, targets).sum()
-            total += self.loss.residual(scores, targets).T @ rows
+            add_pull(total, self.loss.residual(scores, targets), rows)
         offset = self._offset(theta)
         value = float(summed) / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
         return value, total.to(theta.device) / self.nbar + self.loss.l2 * offset
@@ -122,14 +134,15 @@ class Objective:
         at = theta.to(self.features.device, dtype)
         scores = at.new_empty(self.rows, at.shape[0])
         for i, (rows, _) in enumerate(self.chunks()):
-            torch.matmul(rows.to(dtype), at.T, out=scores[i * CHUNK : i * CHUNK + len(rows)])
+            scores[i * CHUNK : i * CHUNK + len(rows)] = products(rows.to(dtype), at)
 
         def product(direction: Tensor) -> Tensor:
             along = direction.to(at)
             total = torch.zeros_like(at, dtype=torch.float64)
             for (stored, targets), known in zip(self.chunks(), scores.split(CHUNK), strict=True):
                 rows = stored.to(dtype)
-                total += self.loss.residual_derivative(known, rows @ along.T, targets).T @ rows
+                bent = self.loss.residual_derivative(known, products(rows, along), targets)
+                add_pull(total, bent, rows)
             return total.to(direction.device) / self.nbar + self.loss.l2 * direction
 
         return product
@@ -145,6 +158,11 @@ class Objective:
         """What Gram matrices of this table must have in common to be subtracted."""
         return [float(self._every(len(self.features))), STEPS, self.loss.row_norm]
 
+    @property
+    def gram_dimensions(self) -> int:
+        """2, or 1 where rows are so wide that a Gram matrix is its diagonal."""
+        return 2 if self.features.shape[1] <= WIDE else 1
+
     def gram(self, among: Tensor | None = None) -> Gram:
         """The Gram matrix of rows spread evenly over those present, as if no others ever were.
 
@@ -158,16 +176,20 @@ class Objective:
         else:
             places = self.keep.nonzero()[:, 0].cpu()[:: self._every(self.rows)]
         device, width = self.features.device, self.features.shape[1]
-        total = torch.zeros(width, width, dtype=torch.float64, device=device)
+        shape = (width,) * self.gram_dimensions
+        total = torch.zeros(shape, dtype=torch.float64, device=device)
         unit = self.loss.row_norm / STEPS or 1.0  # rows of norm 0 are whole anyway
         for part in places.to(device).split(CHUNK):
-            whole = (self.features[part].double() / unit).round()
-            total += whole.T @ whole
+            add_whole_products(total, self.features[part].double(), unit)
         return Gram(total.cpu(), len(places), int(places.sum()))
 
     def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
         """g -> g (curvature G + l2 I)^-1, row by row; G the mean of x x' by `gram`."""
         share = curvature * (self.loss.row_norm / STEPS) ** 2 / max(1, gram.rows)
+        if gram.total.ndim == 1:
+            diagonal = share * gram.total + self.loss.l2
+            usable = bool((diagonal.isfinite() & (diagonal > 0)).all())
+            return lambda gradient: gradient / diagonal if usable else gradient
         matrix = share * gram.total
         matrix.diagonal().add_(self.loss.l2)
         factor, failed = torch.linalg.cholesky_ex(matrix)

@@ -10,16 +10,21 @@ public power of two, so that sums of products of 512 rows are whole numbers belo
 order. A row's terms are functions of its own bits and of the point's: each score is added up for
 itself, in one order, by operations that every machine rounds alike. So a row takes away exactly
 what it brought. What rounding does to the sums is bounded by public constants (THEORY 6).
+
+Sparse rows give the same whole numbers, from their non-zeros alone but for the scores.
 """
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 
+from expunge.core.sparse_rows import SparseRows
+from expunge.losses.exact_sums import NonZeros
 from expunge.losses.linear import LinearLoss
 from expunge.losses.logistic import Logistic
 from expunge.losses.repeatable_exp import EXP_ERROR, exp
@@ -42,8 +47,8 @@ class Terms(NamedTuple):
     """
 
     gradient: Tensor  # (outputs, features)
-    hessian: Tensor  # (outputs features, outputs features)
-    sharp: Tensor | None  # of the same shape; logistic only
+    hessian: Tensor | NonZeros  # (outputs features, outputs features)
+    sharp: Tensor | NonZeros | None  # of the same shape; logistic only
 
 
 class _Weights(NamedTuple):
@@ -87,42 +92,47 @@ class RowTerms:
         largest = self.loss.row_norm / (2 if isinstance(self.loss, Logistic) else 1)
         return _power_of_two_above(largest) * 2.0**-ROOT_BITS
 
-    def sum(self, point: Tensor, rows: Tensor, targets: Tensor) -> Terms:
+    def sum(self, point: Tensor, rows: Tensor | SparseRows, targets: Tensor) -> Terms:
         """The terms of up to 512 rows, summed.
 
         Raises:
             ValueError: a row is beyond the bound on its norm, so sums might not be exact.
         """
         assert len(rows) <= ROWS
-        columns = np.ascontiguousarray(rows.double().cpu().numpy().T)  # (features, rows)
-        if not np.abs(columns).max(initial=0.0) <= self.loss.row_norm:  # NaN is refused too
+        columns, dense = _columns(rows)  # (features, rows)
+        if not np.abs(dense).max(initial=0.0) <= self.loss.row_norm:  # NaN is refused too
             raise ValueError("a stored row is beyond the bound on its norm")
-        weights = _weights(self.loss, _scores(point.numpy(), columns), targets.cpu())
+        weights = _weights(self.loss, _scores(point.numpy(), dense), targets.cpu())
         return Terms(
             self._gradient(weights.residuals, columns),
             self._hessian(weights, columns),
             None if weights.sharp is None else _whole(self._roots(weights.sharp[0], columns)),
         )
 
-    def _gradient(self, residuals: np.ndarray, columns: np.ndarray) -> Tensor:
+    def _gradient(self, residuals: np.ndarray, columns: Any) -> Tensor:
         scale = 1 / self.gradient_unit
-        sums = [np.rint(each * columns * scale).sum(1) for each in residuals]
+        sums = [np.asarray(_weighted(each, columns, scale).sum(1)) for each in residuals]
         return torch.from_numpy(np.stack(sums)).long()
 
-    def _hessian(self, weights: _Weights, columns: np.ndarray) -> Tensor:
+    def _hessian(self, weights: _Weights, columns: Any) -> Tensor | NonZeros:
         if weights.shares is None:
             return _whole(self._roots(weights.roots[0], columns))
-        outputs, features = len(weights.roots), len(columns)
+        features = columns.shape[0]
         together = [self._roots(each, columns) for each in weights.shares]
-        total = -_whole(np.concatenate(together))
-        for i in range(outputs):
+        own = (self._roots(each, columns) for each in weights.roots)
+        if sparse.issparse(columns):
+            stacked: Any = sparse.vstack(together, format="csr")
+            blocks: Any = sparse.block_diag([each @ each.T for each in own], format="csr")
+            return NonZeros.of(blocks - stacked @ stacked.T)
+        total = -_product(np.concatenate(together))
+        for i, each in enumerate(own):
             block = slice(i * features, (i + 1) * features)
-            total[block, block] += _whole(self._roots(weights.roots[i], columns))
+            total[block, block] += _product(each)
         return total
 
-    def _roots(self, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _roots(self, weights: np.ndarray, columns: Any) -> Any:
         """The weighted rows as whole numbers: (features, rows)."""
-        return np.rint(weights * columns * (1 / self.root_unit))
+        return _weighted(weights, columns, 1 / self.root_unit)
 
     @property
     def score_error(self) -> float:
@@ -207,8 +217,30 @@ def _softmax(scores: np.ndarray, labels: np.ndarray) -> _Weights:
     return _Weights(residuals, np.sqrt(shares), shares=shares)
 
 
-def _whole(roots: np.ndarray) -> Tensor:
+def _columns(rows: Tensor | SparseRows) -> tuple[Any, np.ndarray]:
+    """Rows as columns, sparse if they are, and with their zeros: (features, rows) float64."""
+    if isinstance(rows, SparseRows):
+        kept: Any = rows.double().matrix.T
+        return kept, np.ascontiguousarray(kept.toarray())
+    dense = np.ascontiguousarray(rows.double().cpu().numpy().T)
+    return dense, dense
+
+
+def _weighted(weights: np.ndarray, columns: Any, scale: float) -> Any:
+    """Each row times its weight, in whole units."""
+    if not sparse.issparse(columns):
+        return np.rint(weights * columns * scale)
+    each = np.repeat(weights, np.diff(columns.indptr))
+    whole = np.rint(each * columns.data * scale)
+    return type(columns)((whole, columns.indices, columns.indptr), shape=columns.shape)
+
+
+def _whole(roots: Any) -> Tensor | NonZeros:
     """roots roots', exact because roots are whole."""
+    return NonZeros.of(roots @ roots.T) if sparse.issparse(roots) else _product(roots)
+
+
+def _product(roots: np.ndarray) -> Tensor:
     return torch.from_numpy(roots @ roots.T).long()
 
 

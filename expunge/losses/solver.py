@@ -21,6 +21,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from torch import Tensor
 
+from expunge.core.row_products import products
 from expunge.errors import NotConverged
 from expunge.losses.objective import Gram, Objective
 from expunge.losses.tolerances import Resolution
@@ -198,7 +199,7 @@ def _descend(objective: Objective, theta: Tensor, tolerance: float) -> tuple[Ten
 def _mean_curvature(objective: Objective, theta: Tensor) -> float:
     """The loss's curvature at theta along its first output, averaged over the first rows."""
     rows, targets = next(iter(objective.chunks()))
-    scores = rows.double() @ theta.T.to(rows.device)
+    scores = products(rows.double(), theta.to(rows.device))
     probe = torch.zeros_like(scores)
     probe[:, 0] = 1
     return float(

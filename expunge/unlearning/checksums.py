@@ -7,15 +7,19 @@ checksums share the others with those of before: they lie in a tree, of which a 
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from expunge.core.sparse_rows import SparseRows, memory_of
+
 __all__ = ["Checksums", "checksum"]
 
 BLOCK = 256  # records that share a checksum
 FORKS = 64  # of every node of the tree
+Rows = Tensor | SparseRows
 Node = Any  # a checksum, or a tuple of nodes
 
 
@@ -36,12 +40,12 @@ class Checksums:
     depth: int = 1
 
     @classmethod
-    def of(cls, state: bytes, columns: Sequence[Tensor]) -> "Checksums":
+    def of(cls, state: bytes, columns: Sequence[Rows]) -> "Checksums":
         """The checksums of these columns, a row for each record; of the state alone without any."""
         rows = len(columns[0]) if columns else 0
         return cls(state).renewed(state, columns, range(0, rows, BLOCK))
 
-    def renewed(self, state: bytes, columns: Sequence[Tensor], rows: Iterable[int]) -> "Checksums":
+    def renewed(self, state: bytes, columns: Sequence[Rows], rows: Iterable[int]) -> "Checksums":
         """The same with new ones for the state and for the blocks that hold these rows.
 
         Args:
@@ -52,7 +56,7 @@ class Checksums:
             made = made._with(block, _of_block(columns, block))
         return made
 
-    def agree(self, state: bytes, columns: Sequence[Tensor], rows: Iterable[int]) -> bool:
+    def agree(self, state: bytes, columns: Sequence[Rows], rows: Iterable[int]) -> bool:
         """Whether the state and the blocks of these rows are as they were."""
         blocks = {row // BLOCK for row in rows} if columns else set()
         same = (self[block] == _of_block(columns, block) for block in blocks)
@@ -80,15 +84,15 @@ def _put(node: Node, level: int, block: int, value: bytes) -> Node:
     return (*node[:place], new, *node[place + 1 :])
 
 
-def _of_block(columns: Iterable[Tensor], block: int) -> bytes:
+def _of_block(columns: Iterable[Rows], block: int) -> bytes:
     rows = slice(block * BLOCK, (block + 1) * BLOCK)
     return checksum(column[rows] for column in columns)
 
 
-def checksum(tensors: Iterable[Tensor]) -> bytes:
-    """CRC-32 of the bytes of these tensors."""
+def checksum(values: Iterable[Rows]) -> bytes:
+    """CRC-32 of the bytes of these values."""
     value = 0
-    for tensor in tensors:
+    for tensor in chain.from_iterable(map(memory_of, values)):
         flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
         value = zlib.crc32(flat.numpy().data, value)
     return value.to_bytes(4, "big")

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.reservations import Origin, Provenance
+from expunge.core.sparse_rows import SparseRows
 from expunge.errors import NoCertificate
 from expunge.unlearning.checksums import Checksums, checksum
 from expunge.unlearning.job import Job
@@ -144,7 +145,7 @@ class Fitted(Secret):
         return self._known.state
 
     @property
-    def _columns(self) -> tuple[Tensor, ...]:
+    def _columns(self) -> tuple[Tensor | SparseRows, ...]:
         """What has a row for each record; empty where that is checked as a whole."""
         columns = self.job.row_columns
         return (*columns, self.job.roster.keys) if columns else ()

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from torch import Tensor
 
 from expunge.accounting.target import EpsilonDelta, Observer
+from expunge.core.sparse_rows import SparseRows
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.secrecy import Secret
 
@@ -36,12 +37,12 @@ class Job(Secret):
         """Whether every model handed out, the learned one too, counts in the history."""
         return self.observer == "all" or self.adaptive_requests
 
-    def stored_values(self) -> Iterator[Tensor]:
+    def stored_values(self) -> Iterator[Tensor | SparseRows]:
         """The values that the model rests on, to notice accidental changes."""
         raise NotImplementedError
 
     @property
-    def row_columns(self) -> tuple[Tensor, ...]:
+    def row_columns(self) -> tuple[Tensor | SparseRows, ...]:
         """Those of them with a row for each record, in order, where changes are noticed by block.
 
         Empty where they are looked at as a whole.
@@ -57,7 +58,7 @@ class Job(Secret):
         """The problem after one more request, for these rows; their values are not touched."""
         return replace(self, roster=self.roster.without(rows))
 
-    def with_more(self, roster: Roster, columns: Sequence[Tensor]) -> Self:
+    def with_more(self, roster: Roster, columns: Sequence[Any]) -> Self:
         """The problem after one more request, at which records joined.
 
         Args:

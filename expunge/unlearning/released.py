@@ -13,6 +13,7 @@ from torch import nn
 from expunge.accounting.certificate import Certificate
 from expunge.features.frozen_steps import FrozenSteps
 from expunge.losses import Declared, Squared
+from expunge.unlearning.linear.checked_rows import plain
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
 
@@ -89,11 +90,9 @@ class Released:
         """The probability of every class: (rows, classes)."""
         return self.head.probabilities(self._features(rows))
 
-    def _features(self, rows: Any) -> np.ndarray:
+    def _features(self, rows: Any) -> Any:
         """What the weights are for: rows as they are, or what the steps make of them."""
-        return (
-            np.asarray(rows) if self.preprocessing is None else self.preprocessing.transform(rows)
-        )
+        return plain(rows) if self.preprocessing is None else self.preprocessing.transform(rows)
 
     @property
     def model_bytes(self) -> bytes:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from torch import Tensor
-
 from expunge.accounting.certificate import Certificate
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.fitted import Fitted
@@ -54,7 +52,7 @@ def honour(
 
 def join(
     fitted: State,
-    columns: Sequence[Tensor],
+    columns: Sequence[Any],
     ids: Any,
     *,
     again: bool = False,

@@ -14,7 +14,7 @@ from weakref import ReferenceType, ref
 import torch
 from torch import Tensor
 
-from expunge.core.growing import Growing
+from expunge.core.growing import room_for
 from expunge.core.stored_rows import StoredColumn
 from expunge.unlearning.secrecy import Secret
 
@@ -33,8 +33,8 @@ class RowStore(Secret):
     def __init__(self, columns: Sequence[Any], first: int = 0, erasures: int = 0) -> None:
         self.columns, self.first, self.erasures = tuple(columns), first, erasures
         # Of each column, what it was before rows joined, as far as states of then are alive.
-        self._shorter: list[list[ReferenceType[Tensor]]] = [[] for _ in self.columns]
-        self._room = [Growing(column) for column in self.columns]
+        self._shorter: list[list[ReferenceType[Any]]] = [[] for _ in self.columns]
+        self._room: list[Any] = [room_for(column) for column in self.columns]
         self.busy = threading.RLock()  # one request at a time
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RowStore":
@@ -63,7 +63,7 @@ class RowStore(Secret):
             raise
 
     @contextmanager
-    def adding(self, columns: Sequence[Tensor]) -> Iterator[tuple[Tensor, ...]]:
+    def adding(self, columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """The values with further rows at the end; they are the values, if what follows succeeds.
 
         Time is taken in proportion to the further rows, but for the few times that more memory is
@@ -75,7 +75,7 @@ class RowStore(Secret):
         """
         shorter, erasures, room = self.columns, self.erasures, self._room
         memory = [column.detach() for column in shorter]
-        grown: list[tuple[Growing, Tensor]] = []
+        grown: list[tuple[Any, Any]] = []
         try:
             for own, column, more in zip(room, memory, columns, strict=True):
                 grown.append(own.longer(column, more))
@@ -85,7 +85,7 @@ class RowStore(Secret):
             self.columns, self.erasures = longer, erasures + 1
             self._move(shorter, longer)
             for before, whole in zip(memory, longer, strict=True):
-                if before.data_ptr() != whole.data_ptr():
+                if isinstance(before, Tensor) and before.data_ptr() != whole.data_ptr():
                     before.zero_()
             for earlier, column in zip(self._shorter, shorter, strict=True):
                 earlier[:] = [*(each for each in earlier if each() is not None), ref(column)]
@@ -99,14 +99,16 @@ class RowStore(Secret):
             self._move(shorter, memory)
             raise
 
-    def _move(self, columns: Sequence[Tensor], where: Sequence[Tensor]) -> None:
+    def _move(self, columns: Sequence[Any], where: Sequence[Any]) -> None:
         """Lay these values, and those of all states before, into this memory."""
         for earlier, column, whole in zip(self._shorter, columns, where, strict=True):
+            if not isinstance(column, Tensor):
+                continue  # sparse rows stay where they are
             alive = (each for each in (reference() for reference in earlier) if each is not None)
             for each in (*alive, column):
                 each.data = whole[: len(each)]
 
 
-def _values(column: Any, rows: Sequence[int]) -> Tensor:
+def _values(column: Any, rows: Sequence[int]) -> Any:
     """What these rows hold; nothing where a column reads them from disk again."""
     return torch.empty(0) if isinstance(column, StoredColumn) else column[rows].clone()

@@ -5,8 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.core.rows import (
+    bounded_rows,
+    bounded_sparse,
+    bounded_values,
+    public_row_norm,
+    row_norms,
+)
 
 
 def squared_norm(row):
@@ -118,3 +125,81 @@ def test_the_public_norm_leaves_public_rows_as_they_are(dtype):
     bounded = bounded_rows(rows, bound)[:, :-1]
     room = 30 * np.finfo(dtype).eps + (rows.shape[1] + 8) * np.finfo(float).eps
     np.testing.assert_allclose(bounded, rows, rtol=room)
+
+
+def sparse_sample(dtype, scale, rows=60, features=23):
+    dense = sample(dtype, scale, rows, features)
+    dense[np.random.default_rng(1).random(dense.shape) < 0.7] = 0
+    dense[3] = 0
+    return dense
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-3, 1 / 7, 1.0, 1e30])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_no_sparse_row_exceeds_the_bound_in_exact_arithmetic(dtype, scale, intercept):
+    given = sparse.csr_array(sparse_sample(dtype, scale))
+    bounded = bounded_sparse(given, 1.3, intercept=intercept).dense().numpy()
+    assert bounded.dtype == dtype
+    assert bounded.shape == (60, 23 + intercept)
+    assert max(map(squared_norm, bounded)) <= Fraction(1.3) ** 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_are_the_dense_ones_to_the_bit_within_the_bound_and_nearly_above_it(dtype):
+    dense = sparse_sample(dtype, 0.35)
+    ours = bounded_sparse(sparse.csr_array(dense), 1.3).dense().numpy()
+    theirs = bounded_rows(dense, 1.3)
+    within = np.linalg.norm(dense.astype(float), axis=1) < 0.9
+    assert 10 < within.sum() < 50
+    np.testing.assert_array_equal(ours[within], theirs[within])
+    np.testing.assert_allclose(ours, theirs, rtol=2 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+def test_every_sparse_form_gives_the_same_rows_and_is_left_alone(form):
+    dense = sparse_sample(np.float64, 0.3)
+    given = sparse.csr_array(dense).asformat(form)
+    expected = bounded_sparse(sparse.csr_array(dense), 1.0).matrix
+    bounded = bounded_sparse(given, 1.0).matrix
+    assert (bounded != expected).nnz == 0
+    assert bounded.has_canonical_format
+    np.testing.assert_array_equal(given.toarray(), dense)
+
+
+def test_numbers_that_are_given_twice_count_as_their_sum_and_zeros_are_not_kept():
+    given = sparse.coo_array(([0.25, 0.25, 0.0, 0.1], ([0, 0, 0, 1], [2, 2, 1, 0])), shape=(2, 3))
+    bounded = bounded_sparse(given, 1.0, intercept=False)
+    np.testing.assert_array_equal(bounded.dense().numpy(), [[0, 0, 0.5], [0.1, 0, 0]])
+    assert bounded.matrix.nnz == 2
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_sparse_rows_that_are_not_finite_are_refused(value):
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        bounded_sparse(sparse.csr_array(np.array([[0, value]])), 1.0)
+
+
+def test_sums_of_numbers_given_twice_that_are_not_finite_are_refused_too():
+    twice = sparse.coo_array(([1e308, 1e308], ([0, 0], [1, 1])), shape=(1, 2))
+    with pytest.raises(ValueError, match="NaN or infinity"), np.errstate(over="ignore"):
+        bounded_sparse(twice, 1.0)
+
+
+def test_bounded_values_keep_their_kind():
+    dense = sparse_sample(np.float32, 0.3)
+    kept = bounded_values(sparse.csr_matrix(dense), 1.0)
+    np.testing.assert_allclose(
+        kept.dense().numpy(), bounded_values(dense, 1.0).numpy(), rtol=2 * np.finfo(np.float32).eps
+    )
+
+
+def test_norms_of_rows_are_those_of_dense_ones_and_the_public_norm_too():
+    dense = sparse_sample(np.float64, 2.0)
+    given = sparse.csr_array(dense)
+    expected = np.linalg.norm(dense, axis=1)
+    for rows in (dense, given, bounded_sparse(given, 100.0, intercept=False)):
+        np.testing.assert_allclose(row_norms(rows), expected, rtol=1e-14)
+    assert math.isclose(public_row_norm(given), public_row_norm(dense), rel_tol=1e-14)
+    with pytest.raises(ValueError, match="every row is zero"):
+        public_row_norm(sparse.csr_array((3, 2)))

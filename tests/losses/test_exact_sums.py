@@ -3,9 +3,10 @@
 import random
 
 import torch
+from scipy import sparse
 
 from expunge.losses import exact_sums
-from expunge.losses.exact_sums import ExactSum, Running
+from expunge.losses.exact_sums import ExactSum, NonZeros, Running
 
 LARGE = 2**53
 
@@ -74,3 +75,26 @@ def test_its_value_is_rounded_once():
     assert total.value(2.0**-40).flatten().tolist() == [
         float(whole) * 2.0**-40 for whole in exact(total)
     ]
+
+
+def test_non_zeros_add_what_the_whole_tensor_adds_and_come_off_again():
+    generator = torch.Generator().manual_seed(0)
+    total, running, plain = ExactSum.zero(4, 4), Running(4, 4), Running(4, 4)
+    for _ in range(5):
+        whole = torch.randint(-LARGE, LARGE, (4, 4), generator=generator)
+        whole[torch.rand(4, 4, generator=generator) < 0.6] = 0
+        entries = NonZeros.of(sparse.coo_array(whole.double().numpy()))
+        assert entries.shape == (4, 4)
+        running.add(entries)
+        plain.add(whole)
+        longer = total.plus(entries)
+        assert same(longer, total.plus(whole))
+        assert same(longer.plus(entries.neg_()), total)
+        total = longer
+    assert same(running.total(), plain.total())
+
+
+def test_non_zeros_that_are_given_twice_are_one():
+    entries = NonZeros.of(sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(2, 2)))
+    assert entries.places.tolist() == [1]
+    assert entries.values.tolist() == [3]

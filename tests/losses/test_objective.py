@@ -7,7 +7,9 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
+from expunge.core.sparse_rows import SparseRows
 from expunge.losses import objective as module
 from expunge.losses.declared import Declared
 from expunge.losses.logistic import Logistic
@@ -251,6 +253,56 @@ def test_nothing_given_is_changed(loss):
     assert objective.shape == (loss.outputs, FEATURES)
 
 
+# ---- sparse rows ------------------------------------------------------------------------------
+
+
+def sparse_of(features, block=1024):
+    """The same rows, kept as their non-zeros."""
+    numbers = features.numpy()
+    parts = range(0, len(numbers), block)
+    return SparseRows.of(sparse.csr_array(numbers[start : start + block]) for start in parts)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_everything_is_the_same_of_sparse_rows(loss, dtype):
+    features, targets = data(loss, dtype=dtype)
+    features[torch.rand(features.shape, generator=torch.Generator().manual_seed(3)) < 0.4] = 0
+    keep, theta, along = torch.arange(ROWS) % 5 != 1, some_theta(loss), some_theta(loss, seed=6)
+    for present in (None, keep):
+        plain = Objective(loss, features, targets, present)
+        ours = Objective(loss, sparse_of(features), targets, present)
+        close(ours.gradient(theta), plain.gradient(theta))
+        for one, other in zip(
+            ours.value_and_gradient(theta), plain.value_and_gradient(theta), strict=True
+        ):
+            close(torch.as_tensor(one), torch.as_tensor(other))
+        torch.testing.assert_close(
+            ours.hessian_product(theta)(along),
+            plain.hessian_product(theta)(along),
+            rtol=1e-4,
+            atol=1e-5,
+        )
+        assert torch.equal(ours.gram().total, plain.gram().total)
+        assert torch.equal(ours.gram(~keep).total, plain.gram(~keep).total)
+
+
+def test_wide_rows_have_the_diagonal_of_their_gram_matrix_and_its_inverse(loss, monkeypatch):
+    features, targets = data(loss)
+    whole = Objective(loss, features, targets).gram()
+    monkeypatch.setattr(module, "WIDE", FEATURES - 1)
+    for rows in (features, sparse_of(features)):
+        objective = Objective(loss, rows, targets)
+        gram = objective.gram()
+        assert torch.equal(gram.total, whole.total.diagonal())
+        inverse = objective.approximate_inverse(gram, 0.2)
+        mean = gram.total * (loss.row_norm / module.STEPS) ** 2 / gram.rows
+        given = some_theta(loss)
+        close(inverse(given * (0.2 * mean + loss.l2)), given)
+        assert torch.equal(objective.approximate_inverse(gram, math.nan)(given), given)
+    assert module.gram_width(FEATURES) == 1
+    assert module.gram_width(FEATURES - 1) == FEATURES - 1
+
+
 # ---- the rounding bound -----------------------------------------------------------------------
 
 
@@ -268,9 +320,10 @@ def exact_residual(loss, row, target, theta):
     return [w / total - (k == int(target)) for k, w in enumerate(weights)]
 
 
-def rounding_error(loss, features, targets, theta, repeats=1):
+def rounding_error(loss, features, targets, theta, repeats=1, form=lambda rows: rows):
     """||computed - exact||, the exact gradient at 60 digits; each row repeated in the computed."""
-    computed = Objective(loss, features.repeat(repeats, 1), targets.repeat(repeats)).gradient(theta)
+    rows = form(features.repeat(repeats, 1))
+    computed = Objective(loss, rows, targets.repeat(repeats)).gradient(theta)
     with mpmath.workdps(60):
         lines = [[mpmath.mpf(float(t)) for t in line] for line in theta]
         exact = [[mpmath.mpf(0)] * FEATURES for _ in lines]
@@ -298,6 +351,26 @@ def test_rounding_bounds_the_error_on_random_rows(loss, rows, scale):
     theta = some_theta(loss, scale=scale)
     error = rounding_error(loss, features, targets, theta)
     assert error <= bound_for(loss, rows, theta)
+
+
+@pytest.mark.parametrize("scale", [0.3, 10.0])
+def test_rounding_bounds_the_error_on_sparse_rows(loss, scale):
+    features, targets = data(loss, 300)
+    features[torch.rand(features.shape, generator=torch.Generator().manual_seed(3)) < 0.4] = 0
+    theta = some_theta(loss, scale=scale)
+    error = rounding_error(loss, features, targets, theta, form=sparse_of)
+    assert 0 < error <= bound_for(loss, 300, theta)
+    lost = rounding_error(loss, features, targets, theta, form=lambda rows: sparse_of(rows * 0.999))
+    assert lost > bound_for(loss, 300, theta)  # rows that are not the same are noticed
+
+
+def test_rounding_bounds_the_error_of_biased_sums_of_sparse_rows(loss):
+    """One column of 40,000 equal numbers: chunks are added up as those of dense rows are."""
+    features, targets = data(loss, 1, seed=1)
+    features[:, 1:] = 0
+    theta = some_theta(loss, seed=1, scale=20.0)
+    error = rounding_error(loss, features, targets, theta, repeats=40_000, form=sparse_of)
+    assert error <= bound_for(loss, 40_000, theta)
 
 
 def test_rounding_bounds_the_error_of_biased_sums_and_is_not_absurd(loss):

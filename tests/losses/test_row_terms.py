@@ -6,8 +6,11 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
+from expunge.core.sparse_rows import SparseRows
 from expunge.losses import Declared, Logistic, Softmax, Squared
+from expunge.losses.exact_sums import NonZeros
 from expunge.losses.row_terms import GRADIENT_BITS, ROOT_BITS, ROWS, RowTerms, has_terms
 
 LOSSES = (
@@ -173,3 +176,34 @@ def test_scores_far_out_give_weights_that_vanish_and_no_overflow():
     assert not got.hessian.any()
     assert got.sharp is not None
     assert not got.sharp.any()
+
+
+@each_loss
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_sparse_row_brings_the_very_bits_that_it_brings_as_a_dense_one(loss, dtype):
+    point, rows, targets = problem(loss, count=ROWS, features=9)
+    rows = (rows * 0.999).to(dtype)
+    rows[torch.rand(rows.shape, generator=torch.Generator().manual_seed(1)) < 0.6] = 0
+    terms = RowTerms(loss, 9, 6.0)
+    kept = SparseRows.of([sparse.csr_array(rows.numpy())])
+    for some in (slice(0, ROWS), slice(4, 5), slice(0, 1)):
+        made = terms.sum(point, kept[some], targets[some])
+        assert equal(map(filled, made), terms.sum(point, rows[some], targets[some]))
+
+
+def filled(whole):
+    """The sum with its zeros."""
+    if not isinstance(whole, NonZeros):
+        return whole
+    total = torch.zeros(whole.shape, dtype=torch.int64)
+    whole.add_to(total)
+    return total
+
+
+def test_sparse_rows_beyond_the_bound_on_their_norm_are_refused():
+    loss = Logistic(l2=1e-3)
+    terms, point = RowTerms(loss, 3, 6.0), torch.zeros(1, 3, dtype=torch.float64)
+    for value in (1.01, math.nan):
+        rows = SparseRows.of([sparse.csr_array(np.array([[0, value, 0]]))])
+        with pytest.raises(ValueError, match="beyond the bound"):
+            terms.sum(point, rows, torch.zeros(1))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from expunge.losses.exact_sums import ExactSum, Running
-from expunge.losses.objective import Objective, Rows
+from expunge.losses.objective import Objective, Rows, Targets
 from expunge.losses.row_terms import ROWS, RowTerms
 from expunge.unlearning.secrecy import Secret
 
@@ -79,7 +79,7 @@ class Anchor(Secret):
         places: Iterable[int],
         terms: RowTerms,
         features: Rows,
-        targets: Rows,
+        targets: Targets,
         *,
         joining: bool = False,
     ) -> "Anchor":

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 from torch import Tensor
 
-from expunge.core.rows import bounded_rows
+from expunge.core.rows import bounded_values
+from expunge.core.sparse_rows import SparseRows
 from expunge.errors import InvalidInput
+from expunge.unlearning.linear.checked_rows import alike, checked_rows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 
 __all__ = ["arrivals"]
@@ -21,7 +24,7 @@ __all__ = ["arrivals"]
 
 def arrivals(
     estimator: BaseEstimator, fitted: LinearFitted, features: Any, answers: Any
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor | SparseRows, Tensor]:
     """Rows and targets as the row store has them.
 
     Args:
@@ -35,22 +38,22 @@ def arrivals(
     targets = _targets(answers) if fitted.classes is None else _encoded(answers, fitted.classes)
     if len(targets) != len(rows):
         raise InvalidInput("y", f"{len(targets)} values for {len(rows)} rows")
-    return torch.from_numpy(rows), torch.from_numpy(targets)
+    return rows, torch.from_numpy(targets)
 
 
-def _rows(estimator: BaseEstimator, fitted: LinearFitted, features: Any) -> np.ndarray:
-    """Rows of the fit's width and precision, within its norm."""
+def _rows(estimator: BaseEstimator, fitted: LinearFitted, features: Any) -> Tensor | SparseRows:
+    """Rows of the fit's form, width and precision, within its norm."""
     if len(getattr(features, "shape", np.shape(features))) != 2:
         raise InvalidInput("X", "must be a table, one row for each record")
-    like = fitted.job.features[:0].cpu().numpy().dtype
+    kind = torch.empty(0, dtype=fitted.job.features.dtype).numpy().dtype
     try:
-        given = validate_data(estimator, features, reset=False, dtype=like, ensure_all_finite=False)
+        given = checked_rows(estimator, features, kind, ensure_all_finite=False)
     except ValueError as error:
         raise InvalidInput("X", " ".join(str(error).split())) from error
-    rows = np.asarray(given)
-    if not np.isfinite(rows).all():
+    rows = alike(given, isinstance(fitted.job.features, SparseRows))
+    if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
         raise InvalidInput("X", "contains NaN or infinity")
-    return bounded_rows(rows, fitted.job.loss.row_norm, intercept=fitted.job.intercept)
+    return bounded_values(rows, fitted.job.loss.row_norm, intercept=fitted.job.intercept)
 
 
 def _encoded(answers: Any, classes: np.ndarray) -> np.ndarray:

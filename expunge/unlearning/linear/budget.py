@@ -8,7 +8,9 @@ Budgets are functions of counts and settings alone: how long a solver really too
 is forgotten. A warm start takes WARM_PASSES over the rows at a ridge of B^2/1000, and, as measured
 down to B^2/10^6, twice as many for every tenth of it. Costs are in FLOPs of matrix products: a
 pass over n rows of d features and k outputs, there and back and through the preconditioner, is
-4 (n + d) d k. A request also takes its rows out of the Gram matrix and factors it.
+4 (n + d) d k. A request also takes its rows out of the Gram matrix and factors it. Of wide rows the
+Gram matrix is its diagonal, and costs as little. Zeros are counted like other numbers, so that a
+budget says nothing of the rows.
 
 A request without a pass costs far less than one look at every record. What can be had for that is a
 solver on a few of them: as many as a warm start's passes over them would cost the same.
@@ -24,7 +26,7 @@ from torch import Tensor
 from expunge.accounting.prices import WARM_PASSES
 from expunge.errors import NotConverged
 from expunge.losses.logistic import Logistic
-from expunge.losses.objective import Gram, Objective
+from expunge.losses.objective import Gram, Objective, gram_width
 from expunge.losses.solver import solve
 from expunge.unlearning.linear.linear_job import LinearJob
 
@@ -106,16 +108,17 @@ class MeteredObjective(Objective):
 
     def gram(self, among: Tensor | None = None) -> Gram:
         gram = super().gram(among)
-        self.meter.charge(2.0 * gram.rows * self.shape[1] ** 2)
+        self.meter.charge(2.0 * gram.rows * self.shape[1] * gram_width(self.shape[1]))
         return gram
 
     def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
         outputs, features = self.shape
-        self.meter.charge(features**3 / 3)
+        width = gram_width(features)
+        self.meter.charge(features * width**2 / 3)
         inverse = super().approximate_inverse(gram, curvature)
 
         def counted(gradient: Tensor) -> Tensor:
-            self.meter.charge(4.0 * features**2 * outputs)
+            self.meter.charge(4.0 * features * width * outputs)
             return inverse(gradient)
 
         return counted
@@ -190,15 +193,17 @@ def _cost(job: LinearJob, passes: float) -> float:
     """The cost of passes over the rows present and of one preconditioner."""
     objective = job.objective
     outputs, features = objective.shape
-    one_pass = 4.0 * (objective.rows + features) * outputs * features
-    return passes * one_pass + _taken_out(job) + features**3 / 3
+    width = gram_width(features)
+    one_pass = 4.0 * (objective.rows + width) * outputs * features
+    return passes * one_pass + _taken_out(job) + features * width**2 / 3
 
 
 def _taken_out(job: LinearJob) -> float:
     """The cost of taking a request's rows out of the Gram matrix, which samples a share of them."""
     objective, gone = job.objective, int(job.roster.last.sum())
     share = float(objective.sampled.double().mean())
-    return 2.0 * share * gone * objective.shape[1] ** 2
+    features = objective.shape[1]
+    return 2.0 * share * gone * features * gram_width(features)
 
 
 def warm_passes(job: LinearJob) -> float:

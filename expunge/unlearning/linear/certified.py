@@ -14,8 +14,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 import torch
+from scipy import sparse
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
@@ -23,11 +25,11 @@ from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import flag, integer
-from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.core.rows import bounded_tables, public_row_norm
 from expunge.core.stored_rows import StoredRows
 from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
-from expunge.losses.objective import Rows
+from expunge.losses.objective import Rows, Targets
 from expunge.losses.solver import solve
 from expunge.store import Generation
 from expunge.unlearning.course import records_of_capacity
@@ -41,6 +43,7 @@ from expunge.unlearning.linear.capacity_curve import (
     draw_curve,
     with_capacity,
 )
+from expunge.unlearning.linear.checked_rows import alike, checked_records, checked_rows
 from expunge.unlearning.linear.choice import (
     CAPACITY,
     cheapest,
@@ -69,7 +72,6 @@ from expunge.unlearning.strategy import Strategy, strategy_of
 
 __all__ = ["Certified", "unchanged_on_failure", "was_released"]
 
-DTYPES = [np.float64, np.float32]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -100,6 +102,11 @@ class Certified(Parameters, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return self._state is not None
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @unchanged_on_failure
     def fit(
         self,
@@ -112,6 +119,7 @@ class Certified(Parameters, BaseEstimator):
         """Learn from private records (X, y) and public ones (X_public, y_public).
 
         Args:
+            X: Rows, dense or sparse (SciPy); sparse ones stay sparse.
             ids: One for each private record; row numbers by default, "index" for a DataFrame's.
 
         Raises:
@@ -120,7 +128,7 @@ class Certified(Parameters, BaseEstimator):
         refuse_weights(others)
         self._check_parameters()
         ids = given_ids(ids, X)
-        X, y = validate_data(self, X, y, dtype=DTYPES, y_numeric=is_regressor(self))  # noqa: N806
+        X, y = checked_records(self, X, y, y_numeric=is_regressor(self))  # noqa: N806
         rows, answers = self._public_records(public, X)
         targets, public_targets, labels = self._answers(y, answers)
         self._fit(X, targets, (rows, public_targets), ids, labels)
@@ -348,20 +356,20 @@ class Certified(Parameters, BaseEstimator):
 
     def _fit(
         self,
-        private: np.ndarray,
+        private: Any,
         targets: np.ndarray,
-        public: tuple[np.ndarray, np.ndarray],
+        public: tuple[Any, np.ndarray],
         ids: Any,
         labels: np.ndarray | None = None,
     ) -> None:
         """Learn; nothing of an earlier fit changes before everything has succeeded."""
         bound = self.row_bound_of(public[0])
-        count = len(public[0])
-        known = id_rows(ids, len(private), offset=count)
-        features = np.empty((count + len(private), private.shape[1] + 1), dtype=private.dtype)
-        bounded_rows(public[0], bound, out=features[:count])
-        bounded_rows(private, bound, out=features[count:])
-        columns = torch.from_numpy(features), torch.from_numpy(np.concatenate([public[1], targets]))
+        count = public[0].shape[0]
+        known = id_rows(ids, private.shape[0], offset=count)
+        columns = (
+            bounded_tables([public[0], private], bound),
+            torch.from_numpy(np.concatenate([public[1], targets])),
+        )
         on_device = [column.to(self.device) for column in columns]
         roster = Roster.of(known, count)
         self._learn(on_device[0], on_device[1], roster, public, bound, labels)
@@ -370,7 +378,7 @@ class Certified(Parameters, BaseEstimator):
     def fit_stored(
         self,
         rows: StoredRows,
-        public: tuple[np.ndarray, np.ndarray],
+        public: tuple[Any, np.ndarray],
         bound: float,
         labels: np.ndarray | None,
     ) -> Self:
@@ -387,7 +395,7 @@ class Certified(Parameters, BaseEstimator):
         self._check_parameters()
         features, targets = rows.column("features"), rows.column("targets")
         self.n_features_in_ = features.shape[1] - 1
-        count = len(public[0])
+        count = public[0].shape[0]
         roster = Roster(id_rows(None, len(features) - count, count), count)
         self._learn(features, targets, roster, public, bound, labels)
         return self
@@ -395,9 +403,9 @@ class Certified(Parameters, BaseEstimator):
     def _learn(
         self,
         features: Rows,
-        targets: Rows,
+        targets: Targets,
         roster: Roster,
-        public: tuple[np.ndarray, np.ndarray],
+        public: tuple[Any, np.ndarray],
         bound: float,
         labels: np.ndarray | None,
     ) -> None:
@@ -446,7 +454,7 @@ class Certified(Parameters, BaseEstimator):
         raise NotImplementedError
 
     def _public_ridge(
-        self, public: tuple[np.ndarray, np.ndarray], labels: np.ndarray | None, records: int
+        self, public: tuple[Any, np.ndarray], labels: np.ndarray | None, records: int
     ) -> PublicRidge | None:
         """The ridge chosen on public records; None where a number was given."""
         if self.l2 != "public":
@@ -459,30 +467,30 @@ class Certified(Parameters, BaseEstimator):
             classes=labels is not None,
         )
 
-    def _public_records(self, public: Any, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Public rows and labels in the private rows' precision; none is none."""
+    def _public_records(self, public: Any, like: Any) -> tuple[Any, np.ndarray]:
+        """Public rows and labels in the private rows' form and precision; none is none."""
         if public is None:
             return like[:0], np.empty(0, dtype=object)
         if not isinstance(public, tuple | list) or len(public) != 2:
             raise ValueError("public: must be a pair (X_public, y_public)")
         features, labels = public
-        rows = np.asarray(validate_data(self, features, reset=False, dtype=like.dtype))
+        rows = alike(checked_rows(self, features, like.dtype), sparse.issparse(like))
         labels = np.asarray(labels)
-        if len(labels) != len(rows):
-            raise ValueError(f"public: {len(rows)} rows and {len(labels)} labels")
+        if len(labels) != rows.shape[0]:
+            raise ValueError(f"public: {rows.shape[0]} rows and {len(labels)} labels")
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise ValueError("public: labels contain NaN or infinity")
         return rows, labels
 
-    def _checked_rows(self, features: Any) -> np.ndarray:
+    def _checked_rows(self, features: Any) -> Any:
         """Rows to predict for."""
         check_is_fitted(self)
-        return np.asarray(validate_data(self, features, reset=False, dtype=DTYPES))
+        return checked_rows(self, features)
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
 
-    def row_bound_of(self, public: np.ndarray) -> float:
+    def row_bound_of(self, public: Any) -> float:
         """What norms of rows are bounded to: as told, or what the public rows tell.
 
         Raises:
@@ -490,7 +498,7 @@ class Certified(Parameters, BaseEstimator):
         """
         if self.row_norm != "public":
             return float(self.row_norm)
-        if not len(public):
+        if not public.shape[0]:
             raise ValueError("row_norm='public' needs public records; give a number instead")
         return row_bound("public", public_row_norm(public))
 

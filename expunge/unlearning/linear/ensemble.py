@@ -11,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+from expunge.core.sparse_rows import SparseRows
+from expunge.errors import InvalidInput
 from expunge.sampling.chain import Regime
 from expunge.sampling.engines import Engine, Local
 from expunge.sampling.ensembles import Ensemble, sample_ensemble
@@ -37,6 +39,8 @@ def problem_of(job: LinearJob, forget: Sequence[int], strategy: Langevin) -> Pro
         raise ValueError("forget: only private records that are still there")
     if job.start is not None or job.center is not None:
         raise ValueError("reference: ensembles start and are centred at zero")
+    if isinstance(job.features, SparseRows) or isinstance(job.features[:0], SparseRows):
+        raise InvalidInput("X", "ensembles are sampled from dense rows; give X.toarray() at fit")
     setting = setting_of(job, strategy, max(1, len(rows)))
     private = public + present[public:].nonzero()[:, 0]
     here = {int(row): place for place, row in enumerate(private)}

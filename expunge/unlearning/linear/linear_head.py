@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from expunge.accounting.json_text import parse_json
-from expunge.core.rows import bounded_rows
+from expunge.core.row_products import products
+from expunge.core.rows import bounded_values
 from expunge.losses import Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
 
@@ -31,20 +31,20 @@ class LinearHead:
     loss: LinearLoss
     classes: np.ndarray | None
 
-    def scores(self, features: np.ndarray) -> Tensor:
-        """Scores of rows: (rows, outputs), float64."""
-        rows = torch.from_numpy(bounded_rows(features, self.loss.row_norm)).double()
-        return rows @ self.theta.T
+    def scores(self, features: Any) -> Tensor:
+        """Scores of rows, dense or sparse: (rows, outputs), float64."""
+        rows = bounded_values(features, self.loss.row_norm).double()
+        return products(rows, self.theta)
 
-    def probabilities(self, features: np.ndarray) -> np.ndarray:
+    def probabilities(self, features: Any) -> np.ndarray:
         """Probabilities of every class: (rows, classes)."""
         assert self.classes is not None
         if len(self.classes) == 1:
-            return np.ones((len(features), 1))
+            return np.ones((features.shape[0], 1))
         assert isinstance(self.loss, Logistic | Softmax | Weighted)
         return self.loss.probabilities(self.scores(features)).numpy()
 
-    def predict(self, features: np.ndarray) -> np.ndarray:
+    def predict(self, features: Any) -> np.ndarray:
         if self.classes is None:
             return self.scores(features).numpy()[:, 0]
         return self.classes[self.probabilities(features).argmax(1)]

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 from torch import Tensor
 
+from expunge.core.sparse_rows import SparseRows
 from expunge.losses.linear import LinearLoss
-from expunge.losses.objective import Objective, Rows
+from expunge.losses.objective import Objective, Rows, Targets
 from expunge.losses.tolerances import Resolution
 from expunge.unlearning.job import Job
 from expunge.unlearning.roster import Roster
@@ -24,8 +25,8 @@ class LinearJob(Job):
     """The learning problem of a linear model as it stands: what a strategy is given.
 
     Args:
-        features, targets: All rows, public ones first, in memory or on disk; rows of records that
-            earlier requests forgot are zeroed, those of the last request not yet.
+        features, targets: All rows, public ones first, in memory or on disk, dense or sparse; rows
+            of records that earlier requests forgot are zeroed, those of the last request not yet.
         start: Where descent begins: the origin, or the public records' own minimiser.
         center: What the ridge pulls towards: the origin, or that minimiser.
         intercept: The last feature is the constant that `core.rows` appends.
@@ -33,25 +34,25 @@ class LinearJob(Job):
 
     loss: LinearLoss
     features: Rows
-    targets: Rows
+    targets: Targets
     start: Tensor | None = None
     center: Tensor | None = None
     intercept: bool = False
 
-    def stored_values(self) -> Iterator[Tensor]:
+    def stored_values(self) -> Iterator[Tensor | SparseRows]:
         yield from self.row_columns
         yield from (point for point in (self.start, self.center) if point is not None)
 
     @property
-    def row_columns(self) -> tuple[Tensor, ...]:
+    def row_columns(self) -> tuple[Tensor | SparseRows, ...]:
         columns = self.features, self.targets
-        return tuple(column for column in columns if isinstance(column, Tensor))
+        return tuple(column for column in columns if isinstance(column, Tensor | SparseRows))
 
     @property
     def rows_on_disk(self) -> bool:
         return not self.row_columns
 
-    def with_more(self, roster: Roster, columns: Sequence[Tensor]) -> Self:
+    def with_more(self, roster: Roster, columns: Sequence[Any]) -> Self:
         features, targets = columns
         return replace(self, roster=roster, features=features, targets=targets)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from expunge.core.row_products import largest_of
 from expunge.losses.linear import LinearLoss
 from expunge.losses.logistic import Logistic
 from expunge.losses.row_terms import RowTerms, has_terms
@@ -81,7 +82,7 @@ class PassFree:
             return None
         roster, moved = job.roster, kept
         for rows, joining in ((roster.last_rows, False), (list(roster.last_joined), True)):
-            largest = job.features[rows].abs().amax(1)
+            largest = largest_of(job.features[rows])
             if not bool(((largest > 0) & (largest <= job.loss.row_norm)).all()):
                 return None
             moved = moved.moved(rows, self.terms, job.features, job.targets, joining=joining)

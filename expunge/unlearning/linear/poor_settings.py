@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from expunge.core.rows import largest_unscaled
+from expunge.core.rows import largest_unscaled, row_norms
 from expunge.errors import InvalidInput, NotConverged, SettingsWarning
 from expunge.unlearning.linear.capacity_curve import CAPACITIES, draw_curve
 from expunge.unlearning.linear.langevin import Langevin
@@ -26,13 +26,13 @@ UNLIKE = 1.5  # how far apart the factors are by which nine in ten and one in te
 LEVEL = 6  # from here to the caller of `fit`
 
 
-def warn_of_poor_settings(job: LinearJob, strategy: Any, public: np.ndarray) -> None:
+def warn_of_poor_settings(job: LinearJob, strategy: Any, public: Any) -> None:
     """Warn of settings that these public records show to be poor.
 
     Args:
         public: Their rows, before they were scaled.
     """
-    if len(public) < FEWEST or job.loss.mark == "assumed":
+    if public.shape[0] < FEWEST or job.loss.mark == "assumed":
         return
     problems = list(_scaled_rows(job, public))
     with suppress(NotConverged):  # a fit does not end because its warnings cannot be worked out
@@ -41,14 +41,14 @@ def warn_of_poor_settings(job: LinearJob, strategy: Any, public: np.ndarray) -> 
         warnings.warn(problem, SettingsWarning, stacklevel=LEVEL)
 
 
-def _scaled_rows(job: LinearJob, public: np.ndarray) -> Iterator[str]:
+def _scaled_rows(job: LinearJob, public: Any) -> Iterator[str]:
     """Whether most public rows are scaled down, and by factors that differ.
 
     Rows of one norm, such as embeddings, lose nothing by being scaled alike.
     """
-    rows, bound = public[take_evenly(len(public), ROWS)], job.loss.row_norm
-    largest = np.abs(rows).astype(np.float64).max(axis=1).clip(1e-300)
-    norms = largest * np.linalg.norm(rows / largest[:, None], axis=1)  # squares do not overflow
+    rows, bound = public[take_evenly(public.shape[0], ROWS)], job.loss.row_norm
+    largest = max(float(abs(rows).max()), 1e-300)
+    norms = largest * row_norms(rows / largest)  # squares do not overflow
     factors = np.maximum(norms / largest_unscaled(bound), 1.0)
     share, (low, high) = float(np.mean(factors > 1)), np.percentile(factors, [10, 90])
     if share > 0.5 and high > UNLIKE * low:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from expunge.core.sparse_rows import SparseRows
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective
 from expunge.losses.solver import solve
@@ -38,7 +39,12 @@ def deal_folds(targets: np.ndarray, folds: int, *, classes: bool) -> np.ndarray:
     return fold
 
 
-def learn(loss: LinearLoss, rows: Tensor, targets: Tensor, start: Tensor | None = None) -> Tensor:
+def learn(
+    loss: LinearLoss,
+    rows: Tensor | SparseRows,
+    targets: Tensor,
+    start: Tensor | None = None,
+) -> Tensor:
     """Weights whose objective is within `CLOSE` of the least: ||g||^2 <= 2 l2 CLOSE.
 
     Raises:

@@ -4,11 +4,12 @@ Same loss, ridge and bound on rows as the model it stands beside; no private rec
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 
-from expunge.core.rows import bounded_rows
+from expunge.core.rows import bounded_values
 from expunge.losses.objective import Objective
 from expunge.losses.solver import solve
 from expunge.losses.tolerances import Resolution
@@ -19,7 +20,7 @@ __all__ = ["public_model"]
 TOLERANCE = 1e-8  # of the gradient's norm; nothing is certified about this model
 
 
-def public_model(beside: LinearHead, rows: np.ndarray, labels: np.ndarray) -> LinearHead:
+def public_model(beside: LinearHead, rows: Any, labels: np.ndarray) -> LinearHead:
     """Learn from public rows alone.
 
     Args:
@@ -28,7 +29,7 @@ def public_model(beside: LinearHead, rows: np.ndarray, labels: np.ndarray) -> Li
     """
     known = beside.classes
     targets = labels.astype(np.float64) if known is None else np.searchsorted(known, labels)
-    features = torch.from_numpy(bounded_rows(rows, beside.loss.row_norm))
+    features = bounded_values(rows, beside.loss.row_norm)
     objective = Objective(beside.loss, features, torch.from_numpy(targets))
     least = Resolution(beside.loss, len(features), features.shape[1]).least_tolerance()
     start = torch.zeros(beside.theta.shape, dtype=torch.float64)

@@ -21,7 +21,9 @@ import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
-from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.core.row_products import products
+from expunge.core.rows import bounded_values, public_row_norm
+from expunge.core.sparse_rows import SparseRows
 from expunge.errors import InvalidInput, NotConverged
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.linear.public_folds import deal_folds, learn, parts_of, take_evenly
@@ -94,7 +96,7 @@ def _rests_on_ridge(assumptions: Assumptions, name: str) -> bool:
 
 
 def choose_ridge(
-    rows: np.ndarray,
+    rows: Any,
     targets: np.ndarray,
     make_loss: MakeLoss,
     *,
@@ -141,13 +143,13 @@ class _Part:
     """A fold: rows to learn from and rows held out, scaled to the fold's own B."""
 
     bound: float
-    learned: tuple[Tensor, Tensor]
-    held: tuple[Tensor, Tensor]
+    learned: tuple[Tensor | SparseRows, Tensor]
+    held: tuple[Tensor | SparseRows, Tensor]
 
     @classmethod
     def of(
         cls,
-        rows: np.ndarray,
+        rows: Any,
         targets: np.ndarray,
         learned: np.ndarray,
         held: np.ndarray,
@@ -155,7 +157,7 @@ class _Part:
     ) -> "_Part":
         bound = public_row_norm(rows[learned]) if row_norm == "public" else row_norm
         sides = (
-            (torch.from_numpy(bounded_rows(rows[side], bound)), torch.from_numpy(targets[side]))
+            (bounded_values(rows[side], bound), torch.from_numpy(targets[side]))
             for side in (learned, held)
         )
         return cls(bound, *sides)
@@ -191,7 +193,7 @@ def _held_out(part: _Part, loss: LinearLoss, weights: list[Tensor | None], fold:
     theta = learn(loss, *part.learned, start=weights[fold])
     weights[fold] = theta
     rows, targets = part.held
-    return float(loss.value(rows.double() @ theta.T, targets).mean())
+    return float(loss.value(products(rows.double(), theta), targets).mean())
 
 
 def _check(targets: np.ndarray, classes: bool) -> None:

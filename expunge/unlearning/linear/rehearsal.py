@@ -17,6 +17,7 @@ from torch import Tensor
 
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import normal_source
+from expunge.core.sparse_rows import SparseRows
 from expunge.errors import InvalidInput
 from expunge.losses.linear import LinearLoss
 from expunge.sampling import pngd
@@ -28,6 +29,7 @@ __all__ = ["FEWEST", "Rehearsal"]
 
 FEWEST = 400  # public records, half of them held out: a share of right labels is known to 0.035
 MOST = 1024  # of them that take part
+WIDEST = 2**16  # features of sparse rows, which noisy steps on a thousand of them make dense
 DRAWS = 4  # models of each noise
 STREAM = "rehearsal on public records"
 
@@ -58,7 +60,13 @@ class Rehearsal:
         if job.loss.mark == "assumed":
             raise InvalidInput("loss", "a declared loss cannot be rehearsed")
         places = torch.from_numpy(take_evenly(public, MOST))
-        rows, targets = job.features[places].float().cpu(), job.targets[places].cpu()
+        kept = job.features[places]
+        if isinstance(kept, SparseRows):
+            if kept.shape[1] > WIDEST:
+                problem = f"rows of {kept.shape[1]:,} features are too wide to rehearse with"
+                raise InvalidInput("public", f"{problem}; at most {WIDEST:,}")
+            kept = kept.dense()
+        rows, targets = kept.float().cpu(), job.targets[places].cpu()
         labels = not targets.is_floating_point()
         fold = deal_folds(targets.numpy(), 2, classes=labels)
         learned, held = next(iter(parts_of(fold)))

@@ -24,6 +24,7 @@ from expunge.accounting.prices import DISTANCE, Price, residual_price
 from expunge.core import release
 from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.randomness import normal_source
+from expunge.core.row_products import largest_of
 from expunge.errors import NoCertificate
 from expunge.losses.objective import Gram, Objective
 from expunge.losses.solver import solve
@@ -295,8 +296,9 @@ def _gram_left(job: LinearJob, before: Outcome) -> Gram:
     are blank already: what would then be left is not the others' sum.
     """
     objective, gone = job.objective, job.roster.last
-    blank = bool((objective.features[gone] == 0).all(1).any())
-    if "gram_of" in before.secret and not blank:
+    blank = bool((largest_of(objective.features[gone]) == 0).any())
+    alike = "gram" in before.secret and before.secret["gram"].ndim == objective.gram_dimensions
+    if alike and not blank:
         rows, places, *rule = before.secret["gram_of"].tolist()
         kept = Gram(before.secret["gram"], int(rows), int(places))
         left = kept.without(objective.gram(gone))

@@ -9,19 +9,20 @@ against the constants that certificates rest on when it is read for the first ti
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
-from safetensors.torch import load as tensors_of
-from torch import Tensor
 
+from expunge.core.rows import row_norms
+from expunge.core.sparse_rows import join_rows
 from expunge.core.stored_rows import StoredColumn, StoredRows
 from expunge.errors import Altered, InvalidInput
 from expunge.features.frozen_steps import FrozenSteps
 from expunge.features.saved_steps import steps_from, steps_to_bytes
-from expunge.losses.objective import Rows
-from expunge.store import Chunk, NewChunk, Saved, erase_rows, read, split
+from expunge.losses.objective import Rows, Targets
+from expunge.store import Chunk, NewChunk, Saved, erase_rows, read
 from expunge.store.writing import Writer
+from expunge.unlearning.linear.chunk_columns import chunk_of, columns_in, zero_rows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 
@@ -57,7 +58,7 @@ class ChunkReader:
         self.saved, self.chunks, self.head = saved, chunks, head
         self._known: set[str] = set()  # files that were held against their digests
 
-    def __call__(self, number: int) -> dict[str, Tensor]:
+    def __call__(self, number: int) -> dict[str, Any]:
         """The columns of this chunk.
 
         Raises:
@@ -65,8 +66,8 @@ class ChunkReader:
         """
         chunk = self.chunks[number]
         if chunk.file.name in self._known:
-            return tensors_of(self.saved.path_of(chunk).read_bytes())
-        rows = tensors_of(self.saved.rows(chunk))
+            return columns_in(self.saved.path_of(chunk).read_bytes())
+        rows = columns_in(self.saved.rows(chunk))
         problem = None if self.head is None else _problem(rows, self.head)
         if problem is not None:
             raise Altered(str(self.saved.path_of(chunk)), problem)
@@ -74,9 +75,9 @@ class ChunkReader:
         return rows
 
 
-def _problem(rows: dict[str, Tensor], head: LinearHead) -> str | None:
+def _problem(rows: dict[str, Any], head: LinearHead) -> str | None:
     """Rows above the bound, or targets that the loss does not know."""
-    norms = np.linalg.norm(rows["features"].numpy().astype(np.float64), axis=1)
+    norms = row_norms(rows["features"])
     targets = rows["targets"].numpy()
     if not (norms <= head.loss.row_norm).all():
         return f"holds rows of norm above {head.loss.row_norm:g}, the bound that is certified"
@@ -89,7 +90,7 @@ def _problem(rows: dict[str, Tensor], head: LinearHead) -> str | None:
 
 def columns_of(
     saved: Saved, head: LinearHead, records: int, *, device: str, on_disk: bool
-) -> tuple[Rows, Rows]:
+) -> tuple[Rows, Targets]:
     """Features and targets of a saved model.
 
     Args:
@@ -108,7 +109,7 @@ def columns_of(
         features, targets = (table.column(name) for name in COLUMNS)
         return features, targets
     parts = [reader(number) for number in range(len(bounds))]
-    features, targets = (torch.cat([part[name] for part in parts]).to(device) for name in COLUMNS)
+    features, targets = (join_rows([part[name] for part in parts]).to(device) for name in COLUMNS)
     return features, targets
 
 
@@ -131,13 +132,13 @@ def kept_chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk
         known = len(before.index.lineage.issued)
         there = roster.sizes[known]
         left = [int(row) for rows in roster.departures[known:] for row in rows if row < there]
-        yield from erase_rows(before, ROWS, left)
+        yield from erase_rows(before, ROWS, left, zero_rows)
         yield from before.chunks(STEPS)
     elif fitted.preprocessing is not None:
         yield NewChunk(STEPS, 0, 1, steps_to_bytes(fitted.preprocessing), "skops")
     for first, stop in bounds_of(there, roster.records):
-        columns = {name: getattr(job, name)[first:stop].cpu().numpy() for name in COLUMNS}
-        yield from split(ROWS, columns, rows=stop - first, offset=first)
+        columns = {name: getattr(job, name)[first:stop] for name in COLUMNS}
+        yield chunk_of(columns, first)
 
 
 def saved_steps(saved: Saved) -> FrozenSteps | None:
