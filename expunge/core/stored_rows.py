@@ -131,7 +131,7 @@ class StoredRows:
         return made.to(self.device)
 
     def _gathered_sparse(self, name: str, places: np.ndarray, holders: np.ndarray) -> SparseRows:
-        """The same of sparse rows: those of one chunk after another, then in the order asked for."""
+        """The same of sparse rows: chunk after chunk, then in the order that was asked for."""
         parts, order = [], []
         for number in np.unique(holders).tolist():
             at = (holders == number).nonzero()[0]

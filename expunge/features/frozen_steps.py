@@ -1,6 +1,6 @@
 """Preprocessing as it was fitted: steps that public records shaped, or nobody.
 
-    raw row  ->  step  ->  step  ->  features (a float row)
+    raw row  ->  step  ->  step  ->  features (a float row; sparse if the last step gives those)
 
 Every record, public, private or one to predict for, goes through the same function. Rows go through
 in blocks cut by row number, so what a row's features are does not depend on who is still there.
@@ -18,9 +18,8 @@ from expunge.errors import InvalidInput
 from expunge.features.row_blocks import blocks, count_rows, dense, take_rows
 from expunge.features.rows_apart import PROBE, check_neighbours, check_unmoved
 
-__all__ = ["DENSE_LIMIT", "FrozenSteps", "StepOrigin", "StepRecord"]
+__all__ = ["FrozenSteps", "StepOrigin", "StepRecord"]
 
-DENSE_LIMIT = 2**31  # bytes of what is sparse, made dense
 StepOrigin = Literal["public", "stateless", "declared"]
 SAID: dict[StepOrigin, str] = {
     "public": "fitted on {public:,} public records alone, enforced",
@@ -82,18 +81,18 @@ class FrozenSteps:
             "the choice of all parameters, those of preprocessing steps included, is the caller's",
         )
 
-    def transform(self, rows: Any) -> np.ndarray:
-        """The features of these rows: (rows, features), dense, float32 or float64.
+    def transform(self, rows: Any) -> Any:
+        """The features of these rows: (rows, features), float32 or float64; CSR if sparse.
 
         They go through a copy: a step that keeps what it is given keeps nothing here.
 
         Raises:
-            InvalidInput: a step does not keep every row, or sparse features are too many.
+            InvalidInput: a step does not keep every row.
         """
         spent = copy.deepcopy(self)
-        return spent._collect(rows, (spent.block(part) for part in blocks(rows)))
+        return _collect(count_rows(rows), (spent.block(part) for part in blocks(rows)))
 
-    def transform_apart(self, rows: Any, probe: Any = None) -> np.ndarray:
+    def transform_apart(self, rows: Any, probe: Any = None) -> Any:
         """The same, trying on every block that no row's features depend on other rows.
 
         Every row goes through twice more, with other neighbours.
@@ -108,18 +107,19 @@ class FrozenSteps:
         probe = take_rows(rows, slice(0, PROBE)) if probe is None else probe
         before = spent.block(probe)
 
-        def tried(part: Any) -> np.ndarray:
+        def tried(part: Any) -> Any:
             features = spent.block(part)
             check_neighbours(part, features, spent.block, draws)
             return features
 
-        gathered = spent._collect(rows, (tried(part) for part in blocks(rows)))
+        gathered = _collect(count_rows(rows), (tried(part) for part in blocks(rows)))
         check_unmoved(before, spent.block(probe))
         return gathered
 
-    def block(self, rows: Any) -> np.ndarray:
+    def block(self, rows: Any) -> Any:
         """The features of one block of rows."""
-        features = dense(self._run(rows))
+        made = self._run(rows)
+        features = sparse.csr_array(made) if sparse.issparse(made) else np.asarray(made)
         if features.dtype in (np.float32, np.float64):
             return features
         try:
@@ -154,33 +154,24 @@ class FrozenSteps:
                 )
         return result
 
-    def _check_room(self, rows: Any) -> None:
-        """Check that features that come out sparse may be made dense.
 
-        Raises:
-            InvalidInput: they would be too large; the remedy is named.
-        """
-        count = count_rows(rows)
-        first = self._run(take_rows(rows, slice(0, 1)))
-        size = 8 * count * int(first.shape[1]) if sparse.issparse(first) else 0
-        if size > DENSE_LIMIT:
-            raise InvalidInput(
-                f"steps: {self.steps[-1].name!r}",
-                f"gives {count:,} x {first.shape[1]:,} sparse features, {size / 2**30:.1f} GiB "
-                f"when dense, above {DENSE_LIMIT / 2**30:g}; take fewer (n_features=, "
-                "max_features=), or reduce them in a further step, such as TruncatedSVD",
+def _collect(count: int, parts: Iterable[Any]) -> Any:
+    """All parts as one table of the first one's kind; dense ones are not kept apart."""
+    kept: list[Any] = []
+    gathered, done = np.empty((0, 0)), 0
+    for part in parts:
+        if part.ndim != 2:
+            raise InvalidInput("steps", f"the last one gives an array {part.shape}")
+        if not kept:
+            gathered = (
+                None if sparse.issparse(part) else np.empty((count, part.shape[1]), part.dtype)
             )
-
-    def _collect(self, rows: Any, parts: Iterable[np.ndarray]) -> np.ndarray:
-        self._check_room(rows)
-        count, gathered, done = count_rows(rows), np.empty((0, 0)), 0
-        for part in parts:
-            if not done:
-                if part.ndim != 2:
-                    raise InvalidInput("steps", f"the last one gives an array {part.shape}")
-                gathered = np.empty((count, part.shape[1]), dtype=part.dtype)
-            elif part.shape[1:] != gathered.shape[1:]:
-                raise InvalidInput("steps", "give some rows more features than others")
-            gathered[done : done + len(part)] = part
-            done += len(part)
-        return gathered
+        elif part.shape[1] != kept[0].shape[1]:
+            raise InvalidInput("steps", "give some rows more features than others")
+        if gathered is None:
+            kept.append(sparse.csr_array(part))
+            continue
+        gathered[done : done + part.shape[0]] = dense(part)
+        done += part.shape[0]
+        kept = [part[:0]]
+    return sparse.vstack(kept, format="csr") if gathered is None else gathered

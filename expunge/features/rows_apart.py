@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from expunge.core.sparse_rows import canonical
 from expunge.errors import InvalidInput
 from expunge.features.row_blocks import count_rows, dense, take_rows
 
@@ -49,14 +50,14 @@ def check_one_by_one(step: str, transform: Transform, rows: Any) -> None:
 
 
 def check_neighbours(
-    block: Any, features: np.ndarray, transform: Transform, draws: np.random.Generator
+    block: Any, features: Any, transform: Transform, draws: np.random.Generator
 ) -> None:
     """Check that every row of a block keeps its bits when half of its neighbours are replaced.
 
     Raises:
         InvalidInput: a row does not.
     """
-    count = len(features)
+    count = features.shape[0]
     if count < 2:
         return
     shuffled = draws.permutation(count)
@@ -72,7 +73,7 @@ def check_neighbours(
             )
 
 
-def check_unmoved(before: np.ndarray, after: np.ndarray) -> None:
+def check_unmoved(before: Any, after: Any) -> None:
     """Check that the same rows give the same features again, after others went through.
 
     Raises:
@@ -86,8 +87,14 @@ def check_unmoved(before: np.ndarray, after: np.ndarray) -> None:
         )
 
 
-def _same_bits(first: np.ndarray, other: np.ndarray) -> bool:
-    return first.shape == other.shape and np.array_equal(first, other, equal_nan=True)
+def _same_bits(first: Any, other: Any) -> bool:
+    if first.shape != other.shape or sparse.issparse(first) != sparse.issparse(other):
+        return False
+    if sparse.issparse(first):
+        pairs = [canonical(each) for each in (first, other)]
+        parts = zip(*((each.indptr, each.indices, each.data) for each in pairs), strict=True)
+        return all(np.array_equal(*pair, equal_nan=True) for pair in parts)
+    return np.array_equal(first, other, equal_nan=True)
 
 
 def _close(first: Any, other: Any) -> bool:

@@ -5,7 +5,9 @@ import copy
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
+from expunge.core.sparse_rows import SparseRows
 from expunge.core.stored_rows import StoredColumn, StoredRows
 
 ROWS, EACH = 50, 8
@@ -53,6 +55,22 @@ def test_every_index_gives_what_a_tensor_gives(index, kept):
     rows, _ = table(kept=kept)
     inside = FEATURES[torch.tensor(index, dtype=torch.long) if isinstance(index, list) else index]
     assert torch.equal(rows.column("x")[index], inside)
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=str)
+def test_every_index_gives_sparse_rows_where_chunks_hold_them(index):
+    numbers = torch.where(FEATURES.abs() < 0.7, 0, FEATURES)
+
+    def read(number):
+        return {"x": SparseRows.of([sparse.csr_array(numbers[slice(*BOUNDS[number])].numpy())])}
+
+    rows = StoredRows(BOUNDS, read, kept=0, blank=[4, 17])
+    expected = numbers.clone()
+    expected[[4, 17]] = 0
+    place = torch.tensor(index, dtype=torch.long) if isinstance(index, list) else index
+    column = rows.column("x")
+    assert (column.shape, column.dtype) == (FEATURES.shape, FEATURES.dtype)
+    assert torch.equal(column[index].dense(), expected[place])
 
 
 def test_a_column_says_what_a_tensor_says_of_itself():

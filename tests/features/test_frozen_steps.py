@@ -1,14 +1,14 @@
-"""Frozen steps give every row the same features, dense, whatever table it came in."""
+"""Frozen steps give every row the same features, whatever table it came in."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from expunge.features import frozen_steps as frozen_steps_module
 from expunge.features.frozen_steps import FrozenSteps, StepRecord
 from expunge.features.row_blocks import BLOCK
 from tests.features.steps import Counting, Dropping, FillingIn, Keeping
@@ -47,14 +47,31 @@ def test_texts_that_nobody_encoded_are_refused():
         steps(Keeping()).transform(np.array([["a"], ["b"]]))
 
 
-def test_sparse_features_become_dense_within_the_limit_and_are_refused_beyond(monkeypatch):
+def test_sparse_features_stay_sparse_and_are_the_same_numbers():
     hashed = steps(HashingVectorizer(n_features=16), origin="stateless")
-    assert hashed.transform(TEXTS).shape == (3, 16)
-    monkeypatch.setattr(frozen_steps_module, "DENSE_LIMIT", 3 * 16 * 8)
-    hashed.transform(TEXTS)
-    monkeypatch.setattr(frozen_steps_module, "DENSE_LIMIT", 3 * 16 * 8 - 1)
-    with pytest.raises(ValueError, match=r"'step0': gives 3 x 16 sparse features.*n_features="):
-        hashed.transform(TEXTS)
+    texts = TEXTS * (BLOCK // len(TEXTS) + 1)  # more than one block
+    made = hashed.transform(texts)
+    assert made.format == "csr"
+    expected = HashingVectorizer(n_features=16).transform(texts)
+    np.testing.assert_array_equal(made.toarray(), expected.toarray())
+    apart = hashed.transform_apart(texts)
+    np.testing.assert_array_equal(apart.toarray(), expected.toarray())
+
+
+class Switching(Keeping):
+    """Gives rows of ones as a sparse matrix, and others as an array."""
+
+    def transform(self, X):  # noqa: N803
+        return sparse.csr_matrix(X) if X[0, 0] > 0 else X
+
+
+def test_a_table_has_the_kind_of_its_first_block():
+    rows = np.ones((2 * BLOCK, 2))
+    for first in (0.0, 1.0):
+        rows[:BLOCK], rows[BLOCK:] = first, 1 - first
+        made = steps(Switching()).transform(rows)
+        assert sparse.issparse(made) == bool(first)
+        np.testing.assert_array_equal(made.toarray() if first else made, rows)
 
 
 def test_a_step_that_drops_rows_of_a_later_table_is_named():

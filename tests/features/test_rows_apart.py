@@ -30,6 +30,25 @@ def test_sparse_rows_and_texts_are_compared_too():
         check_one_by_one("tfidf", lambda rows: sparse.csr_array(ROWS[: len(rows)]), ROWS)
 
 
+def test_neighbours_and_memory_are_tried_of_sparse_rows_too():
+    rows = sparse.csr_array(np.where(np.abs(ROWS) < 0.7, 0, ROWS))
+    check_neighbours(rows, rows, lambda part: part.copy(), draws())
+
+    def shifted(part):
+        made = part.tolil()
+        made[0, 0] = part.sum()
+        return made.tocsr()
+
+    with pytest.raises(ValueError, match="depend, if only in their last bits"):
+        check_neighbours(rows, shifted(rows), shifted, draws())
+    check_unmoved(rows, rows.copy())
+    nudged = rows.copy()
+    nudged.data[3] = np.nextafter(nudged.data[3], 9)
+    for other in (nudged, rows.toarray(), rows[:, :5]):
+        with pytest.raises(ValueError, match="the second time"):
+            check_unmoved(rows, other)
+
+
 def test_a_batchs_mean_is_seen_and_the_step_named():
     with pytest.raises(ValueError, match="steps: 'centre': mixes rows"):
         check_one_by_one("steps: 'centre'", Centring().transform, ROWS)

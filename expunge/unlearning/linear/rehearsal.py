@@ -17,6 +17,7 @@ from torch import Tensor
 
 from expunge.core.projection import l2_ball
 from expunge.core.randomness import normal_source
+from expunge.core.row_products import add_pull, products
 from expunge.core.sparse_rows import SparseRows
 from expunge.errors import InvalidInput
 from expunge.losses.linear import LinearLoss
@@ -29,7 +30,6 @@ __all__ = ["FEWEST", "Rehearsal"]
 
 FEWEST = 400  # public records, half of them held out: a share of right labels is known to 0.035
 MOST = 1024  # of them that take part
-WIDEST = 2**16  # features of sparse rows, which noisy steps on a thousand of them make dense
 DRAWS = 4  # models of each noise
 STREAM = "rehearsal on public records"
 
@@ -43,8 +43,8 @@ class Rehearsal:
     """
 
     job: LinearJob
-    learned: tuple[Tensor, Tensor]
-    held: tuple[Tensor, Tensor]
+    learned: tuple[Tensor | SparseRows, Tensor]
+    held: tuple[Tensor | SparseRows, Tensor]
 
     @classmethod
     def of(cls, job: LinearJob) -> "Rehearsal":
@@ -60,13 +60,8 @@ class Rehearsal:
         if job.loss.mark == "assumed":
             raise InvalidInput("loss", "a declared loss cannot be rehearsed")
         places = torch.from_numpy(take_evenly(public, MOST))
-        kept = job.features[places]
-        if isinstance(kept, SparseRows):
-            if kept.shape[1] > WIDEST:
-                problem = f"rows of {kept.shape[1]:,} features are too wide to rehearse with"
-                raise InvalidInput("public", f"{problem}; at most {WIDEST:,}")
-            kept = kept.dense()
-        rows, targets = kept.float().cpu(), job.targets[places].cpu()
+        rows = job.features[places].to(torch.float32).cpu()
+        targets = job.targets[places].cpu()
         labels = not targets.is_floating_point()
         fold = deal_folds(targets.numpy(), 2, classes=labels)
         learned, held = next(iter(parts_of(fold)))
@@ -121,13 +116,13 @@ class Rehearsal:
         """Of models (models, outputs, features), seen from the ridge's center."""
         (rows, targets), loss = self.learned, self.job.loss
         at = (stacked + self._origin).float()
-        residual = loss.residual(rows @ at.transpose(1, 2), targets)  # (models, rows, outputs)
-        return residual.transpose(1, 2) @ rows / len(rows) + loss.l2 * stacked
+        residual = loss.residual(_scores_of(rows, at), targets)  # (models, rows, outputs)
+        return _pulls_of(rows, residual) / len(rows) + loss.l2 * stacked
 
     def _scores(self, stacked: Tensor) -> Tensor:
         """The score of each model on the rows held out: (models,)."""
         rows, targets = self.held
-        scores = rows @ stacked.float().transpose(1, 2)
+        scores = _scores_of(rows, stacked.float())
         if not targets.is_floating_point():
             return (_labels(self.job.loss, scores) == targets).double().mean(1)
         spread = (targets - targets.mean()).square().mean().clamp_min(1e-300)
@@ -145,6 +140,23 @@ class Rehearsal:
     @property
     def _origin(self) -> Tensor:
         return self.job.origin if self.job.center is None else self._minimiser
+
+
+def _scores_of(rows: Tensor | SparseRows, stacked: Tensor) -> Tensor:
+    """The scores of rows under each model: (models, rows, outputs)."""
+    if isinstance(rows, SparseRows):
+        return torch.stack([products(rows, each) for each in stacked])
+    return rows @ stacked.transpose(1, 2)
+
+
+def _pulls_of(rows: Tensor | SparseRows, residual: Tensor) -> Tensor:
+    """The sum of the rows times their residuals: (models, outputs, features)."""
+    if not isinstance(rows, SparseRows):
+        return residual.transpose(1, 2) @ rows
+    pulls = residual.new_zeros(len(residual), residual.shape[2], rows.shape[1])
+    for total, each in zip(pulls, residual, strict=True):
+        add_pull(total, each, rows)
+    return pulls
 
 
 def _labels(loss: LinearLoss, scores: Tensor) -> Tensor:
