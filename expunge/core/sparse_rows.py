@@ -21,7 +21,7 @@ from torch import Tensor
 
 from expunge.errors import InvalidInput
 
-__all__ = ["BLOCK", "SparseRows", "as_rows", "canonical", "join_rows", "memory_of"]
+__all__ = ["BLOCK", "SparseRows", "canonical", "join_rows", "memory_of"]
 
 BLOCK = 2048  # rows; passes read 512 at a time
 Csr = Any  # sparse.csr_array, of which type checkers know little
@@ -218,11 +218,6 @@ def canonical(rows: Any) -> Csr:
     matrix.sum_duplicates()  # which sorts
     matrix.eliminate_zeros()
     return _narrow(matrix)
-
-
-def as_rows(values: np.ndarray | SparseRows) -> Tensor | SparseRows:
-    """Rows as learners take them."""
-    return values if isinstance(values, SparseRows) else torch.from_numpy(values)
 
 
 def join_rows(parts: Sequence[Any]) -> Any:

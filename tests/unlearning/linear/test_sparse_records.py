@@ -19,6 +19,7 @@ from expunge.unlearning.linear.canaries import accepted_extremes
 from expunge.unlearning.linear.ensemble import problem_of
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
+from expunge.unlearning.linear.pass_free import PassFree
 from expunge.unlearning.linear.residual import Residual
 
 WIDTH, PUBLIC, PRIVATE = 30, 40, 150
@@ -101,7 +102,9 @@ def test_within_the_bound_an_anchor_has_the_bits_that_it_has_of_dense_rows():
     point = theirs.outcome.secret["theta"]
     anchors = []
     for state in (ours, theirs):
-        rule = state.strategy._rule(state.job)
+        strategy = state.strategy
+        reach = strategy.reach(state.job)
+        rule = PassFree(state.job, strategy.tolerance, reach, strategy.max_anchor_age)
         gone = [PUBLIC + 4, PUBLIC + 20]
         made = rule.anchor_at(point)
         anchors.append(made.moved(gone, rule.terms, state.job.features, state.job.targets))
