@@ -11,11 +11,11 @@ import torch
 from scipy import sparse
 
 from expunge.accounting.verification import differences
+from expunge.audit.laws import accepted_extremes
 from expunge.core.sparse_rows import SparseRows, memory_of
 from expunge.errors import InvalidInput, SettingsWarning
 from expunge.losses import objective
 from expunge.unlearning.linear import chunk_columns, saved_rows
-from expunge.unlearning.linear.canaries import accepted_extremes
 from expunge.unlearning.linear.ensemble import problem_of
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
