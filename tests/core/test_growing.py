@@ -1,8 +1,11 @@
 """Rows are added behind others: what was handed out stays as it is."""
 
+import numpy as np
 import torch
+from scipy import sparse
 
-from expunge.core.growing import SHARE, Growing
+from expunge.core.growing import SHARE, Growing, room_for
+from expunge.core.sparse_rows import SparseRows
 
 
 def test_rows_are_written_behind_the_others_where_there_is_room():
@@ -48,3 +51,16 @@ def test_what_is_taken_back_is_overwritten():
     again, more = own.longer(rows, torch.ones(1))
     assert again is own
     assert len(more) == 82
+
+
+def test_sparse_rows_join_where_they_lie():
+    rows, more = (SparseRows.of([sparse.csr_array(np.eye(n, 4))]) for n in (3, 2))
+    room = room_for(rows)
+    again, longer = room.longer(rows, more)
+    assert again is room
+    assert torch.equal(longer.dense(), torch.cat([rows.dense(), more.dense()]))
+    longer[[1]] = 0
+    assert not rows[[1]].dense().any()
+    room.shorten(3)
+    assert len(rows) == 3
+    assert isinstance(room_for(torch.zeros(3)), Growing)
