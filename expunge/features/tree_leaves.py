@@ -1,36 +1,39 @@
 """Boosted trees as features: which leaf of each tree a row ends in, the trees grown on public rows.
 
-    row  ->  [ e(leaf 1), ..., e(leaf T) ] / sqrt(T),   raw * z
-              norm exactly 1                            norm at most raw
+    row  ->  ([ e(leaf 1), ..., e(leaf T) ] / sqrt(T),   raw * z) / sqrt(1 + raw^2)
+               norm exactly 1                            norm at most raw
 
 T trees, those over declared ranges included. A certified linear model on top learns one weight for
-every leaf from all records, private ones too; where the trees cut was decided without them.
+every leaf from all records, private ones too; where the trees cut was decided without them, and so
+was how much the raw columns count (`raw_weight`).
 """
 
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expunge.core.checks import check_values, choice, count, integer, not_negative, share
+from expunge.core.checks import check_values, choice, count, either, integer, not_negative, share
 from expunge.features.boosted_trees import count_leaves, find_leaves, grow
 from expunge.features.column_ranges import declared_range, range_columns
 from expunge.features.random_trees import RandomTrees
+from expunge.features.raw_columns import RawColumns
+from expunge.features.raw_weight import FEWEST, UNCHOSEN, Part, choose_raw_weight, halves
 
 __all__ = ["TreeLeaves"]
 
 CLASSES = 20  # whole numbers with more values than these are taken for measurements
-FARTHEST = 5.0  # standard deviations at which a raw feature is clipped
-USUAL = 0.95  # the share of public rows whose raw part is not clipped
 
 
 class TreeLeaves(TransformerMixin, BaseEstimator):
     """Leaves of boosted trees grown by LightGBM, as features for a certified linear model.
 
     Fit it on public rows alone; in a `CertifiedPipeline` nothing else is possible. A row becomes
-    the one-hot leaves of all trees, its leaf part of norm 1, and beside them its raw columns.
+    the one-hot leaves of all trees, its leaf part of one norm for all, and beside them its raw
+    columns; no row is longer than 1.
 
     What it does not do. Its trees know the public rows only, so with 10 % of a table public it
     falls behind LightGBM on everything as the table grows: full flights .779 against .790 AUC.
@@ -45,7 +48,9 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
 
     Args:
         trees, leaves: How many trees are grown, and how many leaves each has at most.
-        raw: The largest norm of the raw columns beside the leaves; 0 leaves them out.
+        raw: The largest norm of the raw columns, in units of the leaves'. "public" chooses it on
+            the public rows; 0 leaves the columns out, infinity the leaves, and then the model is
+            the linear one of the columns.
         ranges: Lowest and highest value of columns, by name or number, or for all in order. They
             are declared, and must not be read off private records.
         random_trees: How many trees cut the declared ranges at random, where there are any.
@@ -61,7 +66,7 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
         self,
         trees: int = 150,
         leaves: int = 31,
-        raw: float = 0.4,
+        raw: float | Literal["public"] = "public",
         ranges: Any = None,
         random_trees: int = 30,
         task: Literal["auto", "classification", "regression"] = "auto",
@@ -94,17 +99,20 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
         )
         names = getattr(self, "feature_names_in_", None)
         low, high = range_columns(self.ranges, X.shape[1], names)
-        text = self._grow(X, y, checked)
         drawn = checked["random_trees"] if np.isfinite(low).any() else 0
         random = RandomTrees.draw(low, high, drawn, checked["leaves"], checked["random_state"])
+        scales = RawColumns.of(X)
+        self.raw_ = checked["raw"]
+        if self.raw_ == "public":
+            self.raw_ = self._choose_raw(X, y, checked, random, scales)
+        text = ""
+        if np.isinf(self.raw_):
+            random = RandomTrees.draw(low, high, 0, checked["leaves"], 0)
+        else:
+            text = self._grow(X, y, checked)
+        self.trees_, self.leaf_counts_ = text, _count_leaves(text, random)
         self.cuts_ = (random.columns, random.places, random.sides)
-        counts = [*(count_leaves(text) if text else []), *[checked["leaves"]] * drawn]
-        self.trees_ = text
-        self.leaf_counts_ = np.asarray(counts, dtype=np.int64)
-        self.centre_, self.width_ = _scales(X, low, high)
-        self.weight_ = float(checked["raw"])
-        norms = np.linalg.norm(self._standardised(X), axis=1)
-        self.usual_norm_ = float(np.quantile(norms, USUAL)) or 1.0
+        self.scales_ = (scales.centre, scales.width, scales.norm)
         return self
 
     def transform(self, X: Any) -> np.ndarray:  # noqa: N803
@@ -113,19 +121,20 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
         X = validate_data(  # noqa: N806
             self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
-        trees, width = len(self.leaf_counts_), int(self.leaf_counts_.sum())
-        raw = X.shape[1] if self.weight_ else 0
-        features = np.zeros((len(X), width + raw), dtype=np.float32)
-        if trees:
-            random = RandomTrees(*self.cuts_)
-            grown = trees - len(random.columns)
-            parts = [find_leaves(self.trees_, X, grown)] if grown else []
-            leaves = np.hstack([*parts, random.leaves(X)])
-            first = np.cumsum(self.leaf_counts_) - self.leaf_counts_
-            features[np.arange(len(X))[:, None], leaves + first] = 1 / np.sqrt(trees)
-        if raw:
-            features[:, width:] = self._raw(X)
+        width = int(self.leaf_counts_.sum())
+        features = np.zeros((len(X), width + (X.shape[1] if self.raw_ else 0)), dtype=np.float32)
+        leaves = _leaves(self.trees_, RandomTrees(*self.cuts_), self.leaf_counts_, X)
+        share = 1 / np.hypot(1, self.raw_)  # of the leaves; 0 where they are left out
+        features[:, :width] = share * leaves.toarray()
+        if self.raw_:
+            rest = 1.0 if np.isinf(self.raw_) else self.raw_ * share
+            features[:, width:] = rest * RawColumns(*self.scales_).rows(X)
         return features
+
+    def settled(self) -> "TreeLeaves":
+        """An unfitted copy in which what was chosen on public rows is given."""
+        check_is_fitted(self)
+        return clone(self).set_params(raw=self.raw_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """`tree3_leaf7` for the leaves, and the columns' names."""
@@ -135,7 +144,7 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
             for tree, count in enumerate(self.leaf_counts_)
             for leaf in range(count)
         ]
-        if self.weight_:
+        if self.raw_:
             known = getattr(self, "feature_names_in_", None) if input_features is None else None
             columns = known if input_features is None else input_features
             names += [
@@ -177,22 +186,37 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
             targets = np.clip(targets, *declared_range("target_range", self.target_range))
         return targets, {"objective": "regression"}, 1
 
-    def _standardised(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
-        """Columns around 0 with a deviation of about 1, clipped; missing values are 0."""
-        scaled = (X.astype(np.float64) - self.centre_) / self.width_
-        return np.nan_to_num(np.clip(scaled, -FARTHEST, FARTHEST), nan=0.0)
+    def _choose_raw(
+        self,
+        X: np.ndarray,  # noqa: N803
+        y: np.ndarray,
+        checked: dict[str, Any],
+        random: RandomTrees,
+        scales: RawColumns,
+    ) -> float:
+        """The weight of raw columns under which trees of half the rows tell the other half best."""
+        targets, objective, _ = self._targets(y, checked["task"])
+        classes = objective["objective"] != "regression"
+        if len(X) < FEWEST or len(np.unique(targets)) < 2:
+            return UNCHOSEN
+        told = np.eye(int(targets.max()) + 1)[targets] if classes else targets[:, None]
+        raw, parts = scales.rows(X), []
+        for grown, held in halves(targets, classes=classes):
+            text = self._grow(X[grown], y[grown], checked)
+            leaves = _leaves(text, random, _count_leaves(text, random), X[held])
+            parts.append(Part(leaves, raw[held], told[held]))
+        return choose_raw_weight(parts)
 
-    def _raw(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
-        """The raw part: rows of norm at most `raw`."""
-        rows = self._standardised(X) / self.usual_norm_
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        return self.weight_ * rows / np.maximum(norms, 1.0)
+
+def _weight(name: str, value: Any) -> float | int:
+    """A rule: a number from 0 on, or infinity."""
+    return value if value == np.inf else not_negative(name, value)
 
 
 RULES = {
     "trees": count(0),
     "leaves": count(2),
-    "raw": not_negative,
+    "raw": either("public", _weight),
     "random_trees": count(0),
     "task": choice("auto", "classification", "regression"),
     "learning_rate": share,
@@ -208,14 +232,20 @@ def _are_labels(y: np.ndarray) -> bool:
     return y.dtype.kind not in "iuf" or len(np.unique(y)) <= CLASSES
 
 
-def _scales(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and deviation of each column: of its declared range, or else of the rows."""
-    values = rows.astype(np.float64)
-    known = np.isfinite(values)
-    counts = np.maximum(known.sum(axis=0), 1)
-    means = np.where(known, values, 0.0).sum(axis=0) / counts
-    squares = np.where(known, (values - means) ** 2, 0.0).sum(axis=0) / counts
-    declared = np.isfinite(low)
-    centre = np.where(declared, (low + high) / 2, means)
-    width = np.where(declared, (high - low) / np.sqrt(12), np.sqrt(squares))
-    return centre, np.where(width > 0, width, 1.0)
+def _count_leaves(text: str, random: RandomTrees) -> np.ndarray:
+    """How many leaves each tree has, random ones last."""
+    drawn, cuts = random.columns.shape
+    return np.asarray([*(count_leaves(text) if text else []), *[cuts + 1] * drawn], dtype=np.int64)
+
+
+def _leaves(
+    text: str, random: RandomTrees, counts: np.ndarray, rows: np.ndarray
+) -> sparse.csr_array:
+    """The one-hot leaves of all trees, of norm 1: (rows, leaves)."""
+    trees, grown = len(counts), len(counts) - len(random.columns)
+    parts = [find_leaves(text, rows, grown)] if grown else []
+    places = np.hstack([*parts, random.leaves(rows)]) + np.cumsum(counts) - counts
+    values = np.full(places.size, 1 / np.sqrt(max(1, trees)), dtype=np.float32)
+    starts = np.arange(len(rows) + 1) * trees
+    shape = len(rows), int(counts.sum())
+    return sparse.csr_array((values, places.ravel(), starts), shape=shape)

@@ -98,6 +98,16 @@ class Certified(Parameters, BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
     _state: LinearFitted | Released | None = None
+    _apart: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+
+    def choose_on(self, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+        """Have the next fit choose `l2="public"` on these parts of the public records.
+
+        Args:
+            parts: Rows and labels of each; what made the rows was fitted on the other parts, where
+                labels shaped it.
+        """
+        self._apart = tuple(parts)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._state is not None
@@ -411,6 +421,7 @@ class Certified(Parameters, BaseEstimator):
     ) -> None:
         """Learn from bounded rows; only then anything of the estimator changes."""
         ridge = self._public_ridge(public, labels, len(features))
+        self._apart = ()
         l2 = float(self.l2) if ridge is None else ridge.l2
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
@@ -465,6 +476,10 @@ class Certified(Parameters, BaseEstimator):
             row_norm="public" if self.row_norm == "public" else float(self.row_norm),
             records=records,
             classes=labels is not None,
+            apart=[
+                (rows, y.astype(np.float64) if labels is None else np.searchsorted(labels, y))
+                for rows, y in self._apart
+            ],
         )
 
     def _public_records(self, public: Any, like: Any) -> tuple[Any, np.ndarray]:

@@ -26,7 +26,7 @@ from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.errors import InvalidInput
 from expunge.features.frozen_steps import FrozenSteps
-from expunge.features.public_fitting import check_steps, fit_steps
+from expunge.features.public_fitting import check_steps, fit_halves, fit_steps
 from expunge.features.public_range import describe_outside
 from expunge.features.row_blocks import count_rows, take_rows
 from expunge.features.rows_apart import PROBE
@@ -89,6 +89,8 @@ class CertifiedPipeline(NamedSteps):
         rows = frozen.transform_apart(X, probe)
         features = None if public is None else (frozen.transform(public[0]), public[1])
         model: Any = clone(self.estimator)
+        if public is not None and model.l2 == "public":
+            model.choose_on(fit_halves(frozen, public))
         model.fit(rows, y, public=features, ids=ids)
         self._warn_outside(X, public)
         before = self._model

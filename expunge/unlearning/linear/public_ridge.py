@@ -9,10 +9,12 @@ without it the ridge would be one for n_cv records, which is too strong for n. B
 release draws more noise, and few models gain.
 
 Whatever else is taken from public records (`row_norm="public"`) is taken from each fold's learning
-part alone. Nothing here sees a private record; n counts as public, and the certificate says so.
+part alone. Features that were grown on labels, such as leaves of trees, flatter the records that
+they were grown on: then the folds are of public records `apart`, as steps fitted on the others make
+them. Nothing here sees a private record; n counts as public, and the certificate says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -26,7 +28,13 @@ from expunge.core.rows import bounded_values, public_row_norm
 from expunge.core.sparse_rows import SparseRows
 from expunge.errors import InvalidInput, NotConverged
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.linear.public_folds import deal_folds, learn, parts_of, take_evenly
+from expunge.unlearning.linear.public_folds import (
+    deal_folds,
+    learn,
+    narrow,
+    parts_of,
+    take_evenly,
+)
 
 __all__ = ["FEWEST", "PublicRidge", "choose_ridge"]
 
@@ -90,6 +98,12 @@ class PublicRidge:
         return replace(assumptions, marks=marks)
 
 
+def _take(rows: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many records, spread evenly over all."""
+    places = take_evenly(len(targets), most)
+    return rows[places], targets[places]
+
+
 def _rests_on_ridge(assumptions: Assumptions, name: str) -> bool:
     enforced = assumptions.mark(name) == "enforced" and bool(getattr(assumptions, name))
     return enforced and name in RESTING_ON_RIDGE
@@ -103,35 +117,38 @@ def choose_ridge(
     row_norm: float | Literal["public"],
     records: int,
     classes: bool,
+    apart: Sequence[tuple[np.ndarray, np.ndarray]] = (),
 ) -> PublicRidge:
     """Choose the ridge for so many records at fit, on these public ones alone.
 
     Args:
-        rows, targets: Public records, or the part of them that nothing else was fitted on; rows as
-            they are before they are scaled to B.
+        rows, targets: Public records; rows as they are before they are scaled to B.
         make_loss: The loss with this ridge and this B.
         row_norm: B; "public" takes it from the rows.
         records: n, public and private.
         classes: The targets are labels.
+        apart: Parts of the public records, each with rows and targets of its own, that take part in
+            place of the whole: what made these rows was fitted on the other parts.
 
     Raises:
         InvalidInput: too few public records, or one label among them.
     """
     _check(targets, classes)
-    places = take_evenly(len(targets), MOST)
-    rows, targets = rows[places], targets[places]
+    bound = public_row_norm(rows) if row_norm == "public" else row_norm
+    sets = [_take(*one, MOST) for one in apart or [(rows, targets)]]
     parts = [
-        _Part.of(rows, targets, learned, held, row_norm)
-        for learned, held in parts_of(deal_folds(targets, FOLDS, classes=classes))
+        _Part.of(*one, learned, held, row_norm)
+        for one in sets
+        for learned, held in parts_of(deal_folds(one[1], FOLDS, classes=classes))
     ]
     tried, best = _descend(parts, make_loss)
-    bound = public_row_norm(rows) if row_norm == "public" else row_norm
-    learned_from = len(targets) - -(-len(targets) // FOLDS)
+    smallest = min(len(targets) for _, targets in sets)
+    learned_from = smallest - -(-smallest // FOLDS)
     cross_validated = best * bound**2
     return PublicRidge(
         l2=max(cross_validated * learned_from / records, FLOOR * bound**2),
         cross_validated=cross_validated,
-        public=len(targets),
+        public=sum(len(targets) for _, targets in sets),
         learned_from=learned_from,
         records=records,
         tried=tuple((value * bound**2, loss) for value, loss in tried),
@@ -156,10 +173,8 @@ class _Part:
         row_norm: float | Literal["public"],
     ) -> "_Part":
         bound = public_row_norm(rows[learned]) if row_norm == "public" else row_norm
-        sides = (
-            (bounded_values(rows[side], bound), torch.from_numpy(targets[side]))
-            for side in (learned, held)
-        )
+        bounded = narrow(bounded_values(rows, bound))
+        sides = ((bounded[side], torch.from_numpy(targets[side])) for side in (learned, held))
         return cls(bound, *sides)
 
 
