@@ -29,8 +29,10 @@ MAY_IMPORT = {
     "service": BELOW_CLI,
     "store": {"accounting", "core"},
     "unlearning": {"accounting", "core", "features", "losses", "sampling", "store"},
-    "workspace": {"accounting", "audit", "core", "ledger", "report", "store", "unlearning"},
-}
+    "workspace": {
+        "accounting", "audit", "core", "features", "ledger", "report", "store", "unlearning",
+    },
+}  # fmt: skip
 MODULE_MAY_IMPORT = {"laws.py": {"unlearning"}}  # of audits, the one that knows strategies
 # What a bare GPU machine does not have; it has torch, numpy, scipy, scikit-learn, matplotlib.
 ABSENT = {

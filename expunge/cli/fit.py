@@ -63,6 +63,14 @@ def fit(
     encoding: Annotated[
         Path | None, typer.Option(help="JSON with scales and categories that you declare.")
     ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="JSON or TOML with ranges and categories of columns that you declare."),
+    ] = None,
+    features: Annotated[
+        str,
+        typer.Option(help="linear: columns as they are. trees: leaves of trees, public ones'."),
+    ] = "linear",
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
     task: Annotated[Literal["classification", "regression"], typer.Option()] = "classification",
     target_norm: Annotated[
@@ -119,6 +127,7 @@ def fit(
         adaptive_requests=adaptive_requests,
         publish_names=publish_names,
         capacity=capacity,
+        features=features,
     )
     notices: list[str] = []
     with stages("fit") as progress:
@@ -128,6 +137,7 @@ def fit(
             public,
             options,
             encoding=encoding,
+            schema=schema,
             limits=table_limits(max_width, max_inflated),
             form=csv_form(separator, decimal, text_encoding),
             memory=memory,

@@ -135,6 +135,8 @@ def _settings(settled: dict[str, Any]) -> str:
     ]
     if settled["capacity"] is not None:
         parts.append(f"capacity {settled['capacity']:g}")
+    if settled["features"] is not None:
+        parts.append(f"features: {settled['features']}")
     return f"settings: strategy {settled['strategy']}, {', '.join(parts)}"
 
 

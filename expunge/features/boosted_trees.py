@@ -29,7 +29,12 @@ def grow(rows: np.ndarray, targets: np.ndarray, rounds: int, settings: Mapping[s
 
 
 def count_leaves(text: str) -> list[int]:
-    """How many leaves each tree has."""
+    """How many leaves each tree has.
+
+    Raises:
+        InvalidInput: the text holds no trees.
+    """
+    _booster(text)
     return [int(count) for count in re.findall(r"^num_leaves=(\d+)$", text, re.MULTILINE)]
 
 

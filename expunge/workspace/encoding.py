@@ -3,12 +3,15 @@
     number    (x - center) / scale              missing: 0, the center
     category  one column for each known value   missing or unknown: all 0
     row       all of it divided by sqrt(columns), so that rows of any table have a norm near 1
+    features  what a map fitted on public records makes of that, where there is one (`feature_maps`)
 
 Center and scale are the public records' mean and standard deviation, categories their values in
 sorted order; or the user declares them. Fitting them on private records would carry those records
 past the certificate (THEORY 2.10).
 """
 
+import base64
+import binascii
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +25,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from expunge.accounting.json_text import parse_json
 from expunge.errors import InvalidInput
-from expunge.workspace.stored_settings import STRICT, read_setting
+from expunge.features.frozen_steps import FrozenSteps
+from expunge.features.saved_steps import steps_from, steps_to_bytes
+from expunge.workspace.stored_settings import STRICT, damaged, read_setting
 from expunge.workspace.tables import compute, is_text, number_in, refuse_mixed
 
 __all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]
@@ -67,15 +72,20 @@ class Category:
         return (places[:, None] == np.arange(self.width)).astype(np.float64)
 
 
+_Rules = dict[str, Number | Category]
+
+
 @dataclass(frozen=True)
 class Encoding:
     """The rules by which the columns of a table become numbers.
 
     Args:
         rules: One for each feature column, in the model's order.
+        steps: What becomes of encoded rows before the model sees them; None for nothing.
     """
 
     rules: Mapping[str, Number | Category] = field(default_factory=dict)
+    steps: FrozenSteps | None = None
 
     @property
     def widths(self) -> dict[str, int]:
@@ -84,6 +94,9 @@ class Encoding:
 
     @property
     def width(self) -> int:
+        """How many numbers the model sees of a row."""
+        if self.steps is not None:
+            return len(self.steps.feature_names())
         return sum(self.widths.values())
 
     @property
@@ -101,10 +114,15 @@ class Encoding:
         Raises:
             InvalidInput: a column that is missing or of another kind, or an infinite number.
         """
+        rows = self._columns(path, table)
+        return rows if self.steps is None else self.steps.transform(rows)
+
+    def _columns(self, path: Path, table: pa.Table) -> np.ndarray:
+        """The columns as numbers, before any further step."""
         for name in self.rules:
             if name not in table.column_names:
                 raise InvalidInput(str(path), f"no column {name!r}, which the model needs")
-        encoded = np.empty((table.num_rows, self.width), dtype=np.float32)
+        encoded = np.empty((table.num_rows, sum(self.widths.values())), dtype=np.float32)
         for start in range(0, table.num_rows, BLOCK):
             block, first = table.slice(start, BLOCK), 0
             for name, rule in self.rules.items():
@@ -134,8 +152,11 @@ class Encoding:
         return {name: count for name, count in counts.items() if count}
 
     def document(self) -> str:
-        """JSON of the rules, for the ledger."""
-        return json.dumps({name: asdict(rule) for name, rule in self.rules.items()})
+        """JSON of the rules, for the ledger; with the steps behind them a pair, never a pickle."""
+        rules = {name: asdict(rule) for name, rule in self.rules.items()}
+        if self.steps is None:
+            return json.dumps(rules)
+        return json.dumps([rules, base64.b64encode(steps_to_bytes(self.steps)).decode("ascii")])
 
     @classmethod
     def of(cls, document: str) -> "Encoding":
@@ -144,7 +165,15 @@ class Encoding:
         Raises:
             InvalidInput: it is not as `fit` wrote it; the column is named.
         """
-        return cls(read_setting(dict[str, Number | Category], "encoding", document))
+        known = read_setting(_Rules | list[_Rules | str], "encoding", document)
+        if isinstance(known, dict):
+            return cls(known)
+        if [type(part) for part in known] != [dict, str]:
+            raise damaged("encoding", "neither rules nor a pair of rules and steps")
+        try:
+            return cls(known[0], steps_from(base64.b64decode(known[1], validate=True)))
+        except (binascii.Error, InvalidInput) as error:
+            raise damaged("encoding", str(error)) from error
 
 
 class _Rule(BaseModel):

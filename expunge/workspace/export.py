@@ -105,9 +105,16 @@ def _documents(
     """Everything but the weights.
 
     Raises:
-        InvalidInput: the model was declared never to be handed out.
+        InvalidInput: the model was declared never to be handed out, or the format has no place for
+            its features.
     """
     options, encoding = Options.of(said.options), Encoding.of(said.encoding)
+    if encoding.steps is not None and format != "safetensors":
+        raise InvalidInput(
+            "format",
+            f"{format} cannot hold the trees of --features {options.features}; take --format "
+            "safetensors, whose encoding.json has them",
+        )
     certificate = None if said.certificate is None else parse_certificate(said.certificate)
     if not options.released and certificate is None:
         raise InvalidInput(
@@ -124,7 +131,10 @@ def _documents(
         scores,
         format=format,
     )
-    rules = {"columns": json.loads(said.encoding), "model": known}
+    columns, rules = json.loads(said.encoding), {"model": known}
+    if encoding.steps is not None:
+        columns, rules["features"] = columns
+    rules = {"columns": columns, **rules}
     files = {
         "encoding.json": f"{json.dumps(rules, indent=2)}\n".encode(),
         "MODEL_CARD.md": card.encode(),

@@ -24,8 +24,10 @@ from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRe
 from expunge.unlearning.linear.estimator_parameters import check_parameters
 from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.dates import DateKind, part_rules, spread_dates
+from expunge.workspace.declared_schema import Schema, read_schema
 from expunge.workspace.encoding import Category, Encoding, declared, fitted
 from expunge.workspace.evaluation import evaluation
+from expunge.workspace.feature_maps import Halves, describe_features, with_features
 from expunge.workspace.fit_rows import FitRows
 from expunge.workspace.folder import Folder
 from expunge.workspace.labels import labels_of
@@ -65,6 +67,7 @@ def fit(
     options: Options,
     *,
     encoding: Path | None = None,
+    schema: Path | None = None,
     limits: TableLimits = USUAL,
     form: CsvForm = PLAIN,
     memory: float = MEMORY,
@@ -77,6 +80,7 @@ def fit(
     The private table is read block by block; it may be a folder of files, or a pattern of names.
 
     Args:
+        encoding, schema: Files in which columns are declared; a column in one of them only.
         limits: How large the tables may become.
         form: How CSV files are written.
         memory: GiB of encoded rows that stay in memory; of the others a chunk at a time does.
@@ -91,7 +95,12 @@ def fit(
         raise InvalidInput("memory", f"{memory} is no number of GiB")
     progress("reading")
     rules, dates = ({}, {}) if encoding is None else declared(encoding)
-    rules = part_rules(dates) | rules
+    known = Schema() if schema is None else read_schema(schema)
+    twice = sorted({*rules, *dates} & set(known.rules))
+    if twice:
+        problem = f"column {twice[0]!r} is declared in {encoding} as well; keep one of them"
+        raise InvalidInput(str(schema), problem)
+    rules = part_rules(dates) | rules | known.rules
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
     public_records = _public_records(public, options, texts, limits, form)
     if public_records is not None:
@@ -106,6 +115,7 @@ def fit(
     _check_disjoint(first, public_records)
     first = replace(first, table=spread_dates(file, table, dates, tally=Unread()))
     progress("encoding")
+    _check_schema(known, public_records or first, options)
     coded = _encoding(first, public_records, options, rules)
     check_width(public or file, coded.widths, limits)
     public_rows = None
@@ -120,8 +130,14 @@ def fit(
             "without public records, name all labels with --classes: taken from private records "
             "they would tell who is among them",
         )
+    if options.features != "linear":
+        progress("features")
+    coded, halves = with_features(coded, public_rows, options, known.ranges)
+    if public_records is not None and public_rows is not None and coded.steps is not None:
+        rows = coded.encode(public_records.path, public_records.table)
+        public_rows = rows, public_rows[1]
     given = _Given(
-        public_records, public_rows, options, coded, memory, dates, set(rules), form.decimal
+        public_records, public_rows, halves, options, coded, memory, dates, set(rules), form.decimal
     )
     with whole_folder(workspace, "fit") as building:
         every = chain([(file, table)], blocks)
@@ -152,10 +168,24 @@ def _told(notice: Progress) -> Iterator[None]:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
-def _settled(
-    model: CertifiedClassifier | CertifiedRegressor, options: Options, *, with_public: bool
-) -> Settled:
+@dataclass(frozen=True)
+class _Given:
+    """What is known before the private records are read: nothing of it depends on them."""
+
+    public: _Records | None
+    public_rows: tuple[np.ndarray, np.ndarray] | None
+    halves: Halves
+    options: Options
+    encoding: Encoding
+    memory: float
+    dates: dict[str, DateKind]
+    declared: set[str]
+    decimal: str
+
+
+def _settled(model: CertifiedClassifier | CertifiedRegressor, given: _Given) -> Settled:
     """What the model was learned with."""
+    options, with_public = given.options, given.public is not None
     strategy = model.fitted_.strategy
     norm_chosen = options.row_norm == "public" or (options.row_norm is None and with_public)
     return Settled(
@@ -165,21 +195,8 @@ def _settled(
         row_norm=model.row_norm_,
         row_norm_from="public records" if norm_chosen else "given",
         capacity=getattr(strategy, "capacity", None),
+        features=describe_features(given.encoding),
     )
-
-
-@dataclass(frozen=True)
-class _Given:
-    """What is known before the private records are read: nothing of it depends on them."""
-
-    public: _Records | None
-    public_rows: tuple[np.ndarray, np.ndarray] | None
-    options: Options
-    encoding: Encoding
-    memory: float
-    dates: dict[str, DateKind]
-    declared: set[str]
-    decimal: str
 
 
 def _build(
@@ -245,6 +262,7 @@ def _learned(
     public = np.empty((0, given.encoding.width), dtype=np.float32), np.empty(0)
     if given.public_rows is not None:
         public = given.public_rows[0], rows.targets_of(given.public_rows[1])
+    model.choose_on(given.halves)
     with _refused(), _told(notice):
         model.fit_stored(rows.stored(int(given.memory * 2**30)), public, rows.bound, rows.known)
     return model
@@ -255,7 +273,8 @@ def _understood(model: CertifiedClassifier | CertifiedRegressor, given: _Given) 
     seen = None
     if given.public is not None and given.public_rows is not None:
         seen = (given.public.table, *given.public_rows)
-    return describe_fit(model.fitted_, given.options, given.encoding, given.declared, seen)
+    apart = given.halves[0] if given.halves else None
+    return describe_fit(model.fitted_, given.options, given.encoding, given.declared, seen, apart)
 
 
 @contextmanager
@@ -281,8 +300,7 @@ def _write(
     write_whole(folder.model_file(digest), content)
     with folder.ledger.writing() as entries:
         entries.set("options", json.dumps(asdict(given.options)))
-        settled = _settled(model, given.options, with_public=given.public is not None)
-        entries.set("settled", json.dumps(asdict(settled)))
+        entries.set("settled", json.dumps(asdict(_settled(model, given))))
         entries.set("encoding", given.encoding.document())
         entries.set("dates", json.dumps(given.dates))
         entries.set("understood", json.dumps(understood))
@@ -349,6 +367,19 @@ def _check_disjoint(private: _Records, public: _Records | None) -> None:
         raise InvalidInput(str(private.path), f"id {min(both)!r} is in the public table as well")
 
 
+def _check_schema(schema: Schema, source: _Records, options: Options) -> None:
+    """Check that the schema is of columns that the model is to see.
+
+    Raises:
+        InvalidInput: it declares another; the column is named.
+    """
+    apart = {options.id, options.label, *options.drop}
+    for name in schema.rules:
+        if name in apart or name not in source.table.column_names:
+            problem = f"column {name!r} is declared but is no feature of {source.path}"
+            raise InvalidInput("schema", f"{problem}: correct its name, or leave it out")
+
+
 def _encoding(
     private: _Records,
     public: _Records | None,
@@ -387,7 +418,8 @@ def _check_declared(private: _Records, columns: list[str], rules: dict[str, Any]
         raise InvalidInput(
             str(private.path),
             f"no public records to take scales and categories from: give --public FILE, or declare "
-            f"{listed} with --encoding FILE, a file like {example}, or --drop them",
+            f"{listed} with --schema FILE, or with --encoding FILE, a file like {example}, or "
+            "--drop them",
         )
     return columns
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from expunge.accounting.certificate import Certificate
 from expunge.workspace.encoding import Category, Encoding
+from expunge.workspace.feature_maps import describe_features
 from expunge.workspace.options import Options
 
 __all__ = ["model_card"]
@@ -49,6 +50,7 @@ def model_card(
         "## Columns",
         "\n".join(["| column | becomes |", "|---|---|", *_columns(encoding)]),
         "Missing numbers count as the center; texts that are not known count as missing.",
+        *_features(encoding),
         "## Use",
         USES[format],
         "## What is certified",
@@ -68,6 +70,19 @@ def _columns(encoding: Encoding) -> list[str]:
         if isinstance(rule, Category)
         else f"| `{name}` | (x - {rule.center:.6g}) / {rule.scale:.6g} |"
         for name, rule in encoding.rules.items()
+    ]
+
+
+def _features(encoding: Encoding) -> list[str]:
+    """What becomes of the encoded columns before the model sees them."""
+    described = describe_features(encoding)
+    if described is None:
+        return []
+    return [
+        f"All of it is divided by the root of the number of columns, and then becomes features: "
+        f"{described}. They were grown on public records alone. In `encoding.json`, `features` is "
+        "a skops file in base64 that holds them, for "
+        "`expunge.features.saved_steps.steps_from`."
     ]
 
 

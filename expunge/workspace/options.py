@@ -22,6 +22,7 @@ class Options:
         drop: Columns to leave out.
         task: Labels are classes, or numbers.
         target_norm: Y of a regression; None takes the largest of the public records.
+        features: What becomes of the encoded columns first (`feature_maps`).
         publish_names: Certificates state the name of their request, which is otherwise for the
             ledger alone.
     """
@@ -44,6 +45,7 @@ class Options:
     adaptive_requests: bool = False
     publish_names: bool = False
     capacity: float | None = None
+    features: str = "linear"
 
     @classmethod
     def of(cls, document: str) -> "Options":
@@ -62,6 +64,7 @@ class Settled:
     Args:
         strategy: By name.
         capacity: Share of the private records that may be forgotten; None where none was fixed.
+        features: What became of the encoded columns first, in words; None for nothing.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -72,6 +75,7 @@ class Settled:
     row_norm: float
     row_norm_from: Literal["given", "public records"]
     capacity: float | None
+    features: str | None = None
 
     @classmethod
     def of(cls, document: str) -> "Settled":

@@ -19,6 +19,7 @@ from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import read_evaluation
+from expunge.workspace.feature_maps import describe_features
 from expunge.workspace.folder import Folder
 from expunge.workspace.held_out import evaluate_held_out
 from expunge.workspace.options import Options
@@ -93,7 +94,7 @@ def _document(
         evaluations.append({"name": "now", **evaluate_held_out(folder, model, test)})
     return {
         "title": f"{folder.path.resolve().name}: what was forgotten, and how surely",
-        "data": f"A model of column {options.label!r} ({options.task}).",
+        "data": _data(options, Encoding.of(said.encoding)),
         "operator": operator,
         "written": now(),
         "model": {"number": model.number, "created": model.created},
@@ -110,6 +111,13 @@ def _document(
         "trade_offs": _trade_offs(estimator, forget),
         "audit": read_audit(folder.path / AUDIT, model),
     }
+
+
+def _data(options: Options, encoding: Encoding) -> str:
+    """What the model is of, in words."""
+    sentence = f"A model of column {options.label!r} ({options.task})."
+    described = describe_features(encoding)
+    return sentence if described is None else f"{sentence} Its features: {described}."
 
 
 def checked_sentence(workspace: Path) -> str:

@@ -40,14 +40,18 @@ def describe_fit(
     encoding: Encoding,
     declared: set[str],
     public: tuple[pa.Table, np.ndarray, np.ndarray] | None,
+    apart: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> dict[str, Any]:
     """Describe what was understood, as a document.
 
     Args:
         declared: Columns whose rules the user gave.
         public: The table, its encoded rows and its labels.
+        apart: Rows and labels of those public records that features were not grown on, in place of
+            all where others flatter.
     """
     head = fitted.head
+    scored = apart if apart is not None or public is None else public[1:]
     return {
         "columns": [
             {
@@ -66,7 +70,7 @@ def describe_fit(
         "labels": _labels(head, options),
         "settings": _settings(fitted, options),
         "rows_scaled_down": None if public is None else _scaled_down(public[1], head),
-        "public_folds": None if public is None else _folds(head, public[1], public[2]),
+        "public_folds": None if scored is None else _folds(head, *scored),
         "suspicious": [] if public is None else _suspicious(public[0], encoding, declared),
     }
 

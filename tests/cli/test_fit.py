@@ -41,7 +41,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
     arguments = [*tables(tmp_path), "--epsilon", 0.5, "--delta", 1e-6, "--strategy", "langevin"]
     arguments += ["--observer", "all", "--l2", 0.02, "--row-norm", 1.5, "--classes", "yes, no"]
     arguments += ["--drop", "age", "--drop", "member", "--unreleased", "--adaptive-requests"]
-    arguments += ["--publish-names", "--capacity", 0.05]
+    arguments += ["--publish-names", "--capacity", 0.05, "--features", "trees"]
     stored = printed("fit", tmp_path / "workspace", *arguments)["options"]
     assert stored == {
         "id": "id",
@@ -60,6 +60,7 @@ def test_every_option_reaches_the_workspace(tmp_path):
         "adaptive_requests": True,
         "publish_names": True,
         "capacity": 0.05,
+        "features": "trees",
     }
 
 
@@ -223,7 +224,9 @@ def test_class_and_command_line_have_the_same_defaults():
 
 NO_NUMBERS = ("nan", "inf", "-1", "0", "abc", "", "1e400")
 NONSENSE = {
-    **dict.fromkeys(("workspace", "private", "public", "id", "label", "encoding", "drop"), ()),
+    **dict.fromkeys(
+        ("workspace", "private", "public", "id", "label", "encoding", "schema", "drop"), ()
+    ),
     "classes": ("", "yes,yes", ","),
     "epsilon": (*NO_NUMBERS, "21"),
     "delta": (*NO_NUMBERS, "1"),
@@ -237,6 +240,7 @@ NONSENSE = {
     "adaptive_requests": (),  # a switch
     "publish_names": (),  # a switch
     "capacity": (*NO_NUMBERS, "1.5"),
+    "features": ("forest", "", "nan"),
     "max_width": ("0", "-1", "1.5", "x"),
     "max_inflated": ("0", "-1", "1.5", "x"),
     "separator": ("", "::", "x", '"'),

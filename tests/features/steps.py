@@ -71,3 +71,19 @@ class Watched(TransformerMixin, BaseEstimator):
 
     def transform(self, X):  # noqa: N803
         return np.asarray(X) - self.mean_
+
+
+class Recalling(TransformerMixin, BaseEstimator):
+    """A step that labels shape as much as can be: it knows its own rows' labels, and no others."""
+
+    def fit(self, X, y):  # noqa: N803
+        self.known_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def transform(self, X):  # noqa: N803
+        return np.array([[self.known_.get(row.tobytes(), -1)] for row in X], dtype=float)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

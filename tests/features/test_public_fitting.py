@@ -18,10 +18,10 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from expunge.features import DeclaredColumns
-from expunge.features.public_fitting import check_steps, fit_steps
+from expunge.features import DeclaredColumns, TreeLeaves
+from expunge.features.public_fitting import check_steps, fit_halves, fit_steps
 from expunge.features.row_blocks import dense
-from tests.features.steps import Centring, Keeping, Watched
+from tests.features.steps import Centring, Keeping, Recalling, Watched
 
 RNG = np.random.default_rng(0)
 PUBLIC = RNG.normal(size=(50, 3)), RNG.integers(0, 2, 50)
@@ -161,3 +161,34 @@ def test_what_is_no_list_of_steps_is_refused_in_one_line(steps, said):
 def test_steps_that_pass_everything_through_are_left_out():
     steps = [("a", "passthrough"), ("b", None), ("c", Normalizer())]
     assert [name for name, _ in check_steps(steps, [])] == ["c"]
+
+
+def test_no_half_goes_through_steps_that_saw_it():
+    frozen = fit_steps([("scale", StandardScaler()), ("recall", Recalling())], PUBLIC, PRIVATE)
+    assert (frozen.transform(PUBLIC[0])[:, 0] == PUBLIC[1]).all()  # which flatters these rows
+    halves = fit_halves(frozen, PUBLIC)
+    assert [len(labels) for _, labels in halves] == [25, 25]
+    for rows, _ in halves:
+        assert (rows == -1).all()
+    given = sorted(np.concatenate([labels for _, labels in halves]).tolist())
+    assert given == sorted(PUBLIC[1].tolist())
+
+
+def test_steps_that_take_no_labels_need_no_halves():
+    assert fit_halves(fit_steps([("scale", StandardScaler())], PUBLIC, PRIVATE), PUBLIC) == []
+    few = PUBLIC[0][:30], PUBLIC[1][:30]
+    assert fit_halves(fit_steps([("recall", Recalling())], few, PRIVATE), few) == []
+
+
+def test_what_a_step_chose_on_all_public_rows_stays_in_halves():
+    rows = RNG.uniform(-1, 1, size=(200, 2))
+    public = rows, (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    step = TreeLeaves(trees=4)
+    frozen = fit_steps([("trees", step)], public, PRIVATE[:, :2])
+    width = frozen.transform(rows[:1]).shape[1]
+    for half, labels in fit_halves(frozen, public):
+        assert len(half) == len(labels) == 100
+        assert half.shape[1] <= width  # fewer rows, no more leaves
+        chosen = frozen.steps[0].transformer.raw_
+        raw = np.linalg.norm(half[:, -2:], axis=1).max()
+        assert raw <= chosen / np.hypot(1, chosen) + 1e-6

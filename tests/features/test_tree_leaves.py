@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from expunge.features import TreeLeaves
+from expunge.features.raw_weight import FEWEST, UNCHOSEN
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-1, 1, size=(1500, 4))
@@ -25,17 +26,49 @@ def test_scikit_learns_own_checks_pass(estimator, check):
 
 
 @pytest.mark.parametrize("ranges", [None, [(-1, 1)] * 4])
-def test_the_leaf_part_of_every_row_has_norm_one_and_the_raw_part_at_most_its_weight(ranges):
-    leaves = TreeLeaves(trees=20, raw=0.3, ranges=ranges, random_trees=7).fit(ROWS, LABELS)
+@pytest.mark.parametrize("raw", [0.3, 2.0])
+def test_leaf_parts_have_one_norm_raw_parts_at_most_raw_times_that_and_rows_at_most_1(ranges, raw):
+    leaves = TreeLeaves(trees=20, raw=raw, ranges=ranges, random_trees=7).fit(ROWS, LABELS)
     features = leaves.transform(np.vstack([ROWS, 1000 * ROWS, np.full((1, 4), np.nan)]))
     trees = 20 + (7 if ranges else 0)
     width = int(leaves.leaf_counts_.sum())
     assert features.shape == (3001, width + 4)
     assert len(leaves.leaf_counts_) == trees
-    part = features[:, :width].astype(float)
+    part, share = features[:, :width].astype(float), 1 / np.sqrt(1 + raw**2)
     assert ((part != 0).sum(axis=1) == trees).all()
-    np.testing.assert_allclose(part[part != 0], 1 / np.sqrt(trees), rtol=1e-7)
-    assert (np.linalg.norm(features[:, width:].astype(float), axis=1) <= 0.3 + 1e-7).all()
+    np.testing.assert_allclose(part[part != 0], share / np.sqrt(trees), rtol=1e-6)
+    assert (np.linalg.norm(features[:, width:].astype(float), axis=1) <= raw * share + 1e-6).all()
+    assert np.linalg.norm(features.astype(float), axis=1).max() == pytest.approx(1, abs=1e-6)
+
+
+def test_leaves_that_are_left_out_leave_the_columns_on_one_scale():
+    columns = np.column_stack([5 + 3 * ROWS[:, 0], LABELS])
+    alone = TreeLeaves(raw=np.inf, ranges={0: (0, 10)}).fit(columns, LABELS)
+    features = alone.transform(columns).astype(float)
+    assert features.shape == (1500, 2)
+    assert alone.get_feature_names_out().tolist() == ["x0", "x1"]
+    number = (columns[:, 0] - columns[:, 0].mean()) / columns[:, 0].std()
+    longest = np.hypot(number, LABELS).max()  # a column of 0 and 1 stays as it is
+    np.testing.assert_allclose(features, np.column_stack([number, LABELS]) / longest, atol=1e-6)
+
+
+def test_public_rows_say_how_much_raw_columns_count():
+    noise = np.random.default_rng(3).logistic(size=1500)
+    straight = (4 * ROWS[:, 0] + noise > 0).astype(int)
+    corners = TreeLeaves(trees=30).fit(ROWS, LABELS)
+    line = TreeLeaves(trees=30).fit(ROWS[:400], straight[:400])
+    assert corners.raw_ <= 1
+    assert line.raw_ >= 8
+    few = TreeLeaves(trees=30).fit(ROWS[: FEWEST - 1], straight[: FEWEST - 1])
+    assert few.raw_ == UNCHOSEN
+
+
+def test_what_was_chosen_can_be_given():
+    chosen = TreeLeaves(trees=10).fit(ROWS, LABELS)
+    given = chosen.settled()
+    assert given.get_params() == chosen.get_params() | {"raw": chosen.raw_}
+    again = given.fit(ROWS, LABELS)
+    np.testing.assert_array_equal(again.transform(ROWS), chosen.transform(ROWS))
 
 
 def test_a_linear_model_of_the_leaves_learns_what_one_of_the_columns_cannot():
@@ -120,6 +153,7 @@ def test_pickled_and_copied_trees_are_the_same_trees():
     ("name", "value"),
     [
         ("trees", -1), ("trees", 1.5), ("leaves", 1), ("raw", -0.1), ("raw", np.nan),
+        ("raw", "private"),
         ("random_trees", -1), ("task", "guess"), ("learning_rate", 0), ("learning_rate", 2.0),
         ("min_leaf", 0), ("random_state", None), ("target_range", (1, 0)), ("ranges", [(0, 1)]),
     ],

@@ -103,6 +103,7 @@ def fitted(
     *,
     without_public: bool = False,
     declare: dict[str, Any] | None = None,
+    schema: Path | None = None,
     **options: Any,
 ) -> Path:
     """A workspace in the folder, beside the tables it was made from."""
@@ -116,6 +117,7 @@ def fitted(
         None if without_public else theirs,
         Options(**{"id": "id", "label": "label"} | options),
         encoding=None if declare is None else write_declared(folder / "encoding.json", declare),
+        schema=schema,
     )
     return folder / "workspace"
 

@@ -115,6 +115,7 @@ def test_what_was_chosen_is_shown_with_where_it_came_from(tmp_path):
         "row_norm": 1.5,
         "row_norm_from": "given",
         "capacity": 0.02,
+        "features": None,
     }
     assert model.fitted_.ridge.l2 == settled["l2"] < 0.1
     forget(workspace, ["00003"])

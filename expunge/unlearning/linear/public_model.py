@@ -24,7 +24,7 @@ def public_model(beside: LinearHead, rows: Any, labels: np.ndarray) -> LinearHea
     """Learn from public rows alone.
 
     Args:
-        beside: The model whose loss and labels it takes.
+        beside: The model whose loss and labels it takes; rows may have other columns.
         labels: Of the rows, each one that `beside` knows; values of a regression.
     """
     known = beside.classes
@@ -32,5 +32,5 @@ def public_model(beside: LinearHead, rows: Any, labels: np.ndarray) -> LinearHea
     features = bounded_values(rows, beside.loss.row_norm)
     objective = Objective(beside.loss, features, torch.from_numpy(targets))
     least = Resolution(beside.loss, len(features), features.shape[1]).least_tolerance()
-    start = torch.zeros(beside.theta.shape, dtype=torch.float64)
+    start = torch.zeros(len(beside.theta), features.shape[1], dtype=torch.float64)
     return replace(beside, theta=solve(objective, start, tolerance=max(TOLERANCE, least)))

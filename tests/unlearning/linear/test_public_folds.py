@@ -7,7 +7,7 @@ import torch
 from expunge.losses import Logistic, Squared
 from expunge.losses.objective import Objective
 from expunge.losses.solver import solve
-from expunge.unlearning.linear.public_folds import deal_folds, learn, parts_of, take_evenly
+from expunge.unlearning.linear.public_folds import deal_folds, learn, narrow, parts_of, take_evenly
 from tests.unlearning.records import labelled
 
 
@@ -54,3 +54,20 @@ def test_weights_are_within_a_ten_thousandth_of_the_least_objective(kind, l2):
     near = learn(loss, rows, targets)
     excess = objective.value_and_gradient(near)[0] - objective.value_and_gradient(best)[0]
     assert -1e-12 < excess <= 1e-4 * loss.largest_at_zero * (1 + 1e-6)
+
+
+def test_more_columns_than_rows_are_narrowed_and_every_score_of_others_stays():
+    """Learned from some rows and tried on the others: the ridge sees inner products alone."""
+    generator = torch.Generator().manual_seed(0)
+    wide = torch.randn(30, 80, generator=generator, dtype=torch.float64) / 20
+    targets = (wide[:, 0] > 0).long()
+    short = narrow(wide)
+    assert short.shape == (30, 30)
+    torch.testing.assert_close(short @ short.T, wide @ wide.T)
+    scores = []
+    for rows in (wide, short):
+        objective = Objective(Logistic(1e-2, 1.0), rows[:20], targets[:20])
+        zero = torch.zeros(*objective.shape, dtype=torch.float64)
+        scores.append(rows[20:] @ solve(objective, zero, tolerance=1e-10).T)
+    torch.testing.assert_close(*scores, atol=1e-7, rtol=0)
+    assert torch.equal(narrow(wide.T), wide.T)

@@ -197,3 +197,33 @@ def test_a_regressions_ridge_is_chosen_by_squared_loss():
     worst = max(loss for _, loss in ridge.tried)
     assert min(loss for _, loss in ridge.tried) < 0.5 * worst
     assert ridge.l2 < 1e-2
+
+
+def test_parts_apart_are_what_it_is_chosen_on_and_the_rows_give_the_bound_alone():
+    X, y = labelled(200)
+    parts = [(X[:100], y[:100]), (X[100:], y[100:])]
+    noise = np.random.default_rng(0).integers(0, 2, 200)  # labels that rows say nothing of
+    given = {"row_norm": "public", "records": 1000, "classes": True, "apart": parts}
+    ridge = choose_ridge(2 * X, noise, Logistic, **given)
+    assert ridge.public == 200
+    assert ridge.learned_from == 80  # four fifths of a part
+    bound = public_row_norm(2 * X)
+    assert ridge.l2 == pytest.approx(max(ridge.cross_validated * 80 / 1000, 1e-6 * bound**2))
+    best = ridge.cross_validated / bound**2
+    losses = {
+        value: np.mean([held_out_loss(part, value, "public") for part in parts])
+        for value in (best, 10 * best)
+    }
+    assert min(losses, key=losses.__getitem__) == best
+
+
+def test_the_next_fit_alone_chooses_on_parts():
+    X, y = labelled(300)
+    noise = np.random.default_rng(0).integers(0, 2, 100)
+    clf = CertifiedClassifier(l2="public")
+    clf.choose_on([(X[:100], noise)])
+    apart = clf.fit(X[100:], y[100:], public=(X[:100], y[:100])).l2_
+    plain = clf.fit(X[100:], y[100:], public=(X[:100], y[:100])).l2_
+    assert apart > plain  # nothing to learn there asks for a strong ridge
+    fresh = CertifiedClassifier(l2="public").fit(X[100:], y[100:], public=(X[:100], y[:100]))
+    assert plain == fresh.l2_

@@ -1,0 +1,64 @@
+"""The weight of raw columns beside leaves: by the leave-one-out error on rows no tree has seen."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from expunge.features.raw_weight import (
+    RIDGES,
+    WEIGHTS,
+    Part,
+    _least_error,
+    choose_raw_weight,
+    halves,
+)
+
+RNG = np.random.default_rng(0)
+CELLS = RNG.integers(0, 12, 240)
+LEAVES = sparse.csr_array(np.eye(12)[CELLS])
+RAW = RNG.uniform(-0.6, 0.6, size=(240, 3))
+
+
+def part(targets):
+    return Part(LEAVES, RAW, targets[:, None] + 0.3 * RNG.normal(size=(240, 1)))
+
+
+def test_the_error_is_that_of_models_that_never_saw_the_row():
+    """By the definition: solved anew without each row, in the columns and not by a kernel."""
+    rows, targets = RAW[:40], RAW[:40, :1] ** 2 + RAW[:40, 1:2]
+    kernel = rows @ rows.T
+    room = float(np.mean(np.diag(kernel)))
+    design = np.column_stack([rows, np.full(40, np.sqrt(room))])
+    errors = []
+    for ridge in RIDGES * room * 40:
+        apart = []
+        for out in range(40):
+            seen = np.arange(40) != out
+            matrix = design[seen].T @ design[seen] + ridge * np.eye(4)
+            weights = np.linalg.solve(matrix, design[seen].T @ targets[seen])
+            apart.append((targets[out] - design[out] @ weights) ** 2)
+        errors.append(np.mean(apart))
+    assert _least_error(kernel, targets) == pytest.approx(min(errors), rel=1e-6)
+
+
+def test_columns_that_tell_everything_leave_leaves_out_or_nearly_so():
+    assert choose_raw_weight([part(3 * RAW[:, 0])]) >= 8
+
+
+def test_leaves_that_tell_everything_keep_columns_small():
+    assert choose_raw_weight([part(RNG.normal(size=12)[CELLS])]) <= 1
+
+
+def test_parts_are_judged_together():
+    straight, cells = part(3 * RAW[:, 0]), part(RNG.normal(size=12)[CELLS])
+    assert choose_raw_weight([straight, cells]) in WEIGHTS[:-1]  # infinity would give up the second
+
+
+def test_halves_share_no_row_and_have_every_class_in_both():
+    targets = np.repeat([0, 1], [90, 11])
+    pairs = list(halves(targets, classes=True))
+    assert len(pairs) == 2
+    for grown, held in pairs:
+        assert sorted([*grown, *held]) == list(range(101))
+        assert {int(targets[side].sum()) for side in (grown, held)} == {5, 6}
+    np.testing.assert_array_equal(pairs[0][0], pairs[1][1])
