@@ -35,7 +35,7 @@ class Settings:
         "house_prices",
         "Bikeshare",
     )
-    rows: int = 5000
+    rows: int = 3000
     test: int = 5000
     public_share: float = 0.1
     kinds: tuple[str, ...] = ("random", "shifted")
@@ -58,6 +58,6 @@ SCALES = {
         growing="breast_cancer",
         growth=(200,),
     ),
-    "cpu": Settings(growth=(2000, 5000, 12_000, 30_000)),
-    "paper": Settings(rows=50_000, test=20_000, growth=(5000, 30_000, 100_000, 326_000)),
+    "cpu": Settings(growth=(1000, 3000, 10_000, 30_000, 100_000, 245_000)),
+    "paper": Settings(rows=50_000, test=20_000, growth=(5000, 30_000, 100_000, 245_000)),
 }
