@@ -10,6 +10,7 @@ from experiments.public_settings.run import of_task
 __all__ = ["mean_loss", "report"]
 
 Row = dict[str, Any]
+MEANT = {"given": "pairs", "columns": "tables' columns", "leaves": "tables' leaves"}
 
 
 def report(result: Row, folder: Path) -> str:
@@ -17,7 +18,8 @@ def report(result: Row, folder: Path) -> str:
     scale, settings = result.get("scale", "run"), result["settings"]
     head = (
         f"Scale `{scale}` on {result['device']}, {result['seconds']:.0f} s. Accuracy in percent on "
-        f"private test rows, without noise; {settings['share']:.0%} public records, at most "
+        "private test rows, of tables AUC or R2, without noise; "
+        f"{settings['share']:.0%} public records, at most "
         f"{settings['most']:,} records; {settings['seeds']} splits. `best` is the best ridge for "
         "the test rows, which nobody knows; the other columns are points lost against it."
     )
@@ -43,16 +45,25 @@ def table(result: Row) -> str:
     for task in result["settings"]["tasks"]:
         for norm in result["settings"]["row_norms"]:
             rows = [row for row in of_task(result, task) if row["row_norm"] == norm]
-            lines.append(_line(f"{task['pair']} | {task['public']} | {norm}", rows, fixed))
-    means = [mean_loss(result, name) for name in ("chosen", "not_rescaled", *fixed)]
-    cells = " | ".join(f"{100 * loss:.1f}" for loss in means)
-    lines.append(f"| mean | | | | | | | {cells} |")
+            if rows:
+                lines.append(_line(f"{_name(task)} | {task['public']} | {norm}", rows, fixed))
+    for features in ("given", "columns", "leaves"):
+        if any(row.get("features", "given") == features for row in result["rows"]):
+            names = ("chosen", "not_rescaled", *fixed)
+            cells = " | ".join(f"{100 * mean_loss(result, name, features):.1f}" for name in names)
+            lines.append(f"| mean of {MEANT[features]} | | | | | | | {cells} |")
     return "\n".join(lines)
 
 
-def mean_loss(result: Row, name: str) -> float:
-    """What a choice loses on average over all rows; a fixed ridge by its number."""
-    return float(np.mean([_lost(row, name) for row in result["rows"]]))
+def mean_loss(result: Row, name: str, features: str = "given") -> float:
+    """What a choice loses on average over all rows of a kind; a fixed ridge by its number."""
+    rows = [row for row in result["rows"] if row.get("features", "given") == features]
+    return float(np.mean([_lost(row, name) for row in rows]))
+
+
+def _name(task: Row) -> str:
+    features = task.get("features", "given")
+    return task["pair"] if features == "given" else f"{task['pair']}, {features}"
 
 
 def _lost(row: Row, name: str) -> float:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from experiments.real_tables.settings import Settings as Tables
+
 __all__ = ["SCALES", "Settings", "Task"]
 
 
@@ -11,12 +13,15 @@ class Task:
     """A private set, and where its public records come from.
 
     Args:
-        pair: PUBLIC/PRIVATE, by its name in `experiments.datasets`.
-        public: "random": private rows that are declared public; "shifted": the pair's public set.
+        pair: PUBLIC/PRIVATE, by its name in `experiments.datasets`; or the name of a table.
+        public: "random": private rows that are declared public; "shifted": the pair's public set,
+            or rows of a table below the median of one column.
+        features: Of a table: its encoded "columns", or the "leaves" of trees grown on public rows.
     """
 
     pair: str
     public: Literal["random", "shifted"]
+    features: Literal["given", "columns", "leaves"] = "given"
 
 
 @dataclass(frozen=True)
@@ -41,18 +46,31 @@ class Settings:
     grid: tuple[float, ...] = tuple(10.0 ** (-step / 2) for step in range(2, 15))
 
 
+def _tables(*names: str) -> tuple[Task, ...]:
+    kinds: tuple[Literal["columns", "leaves"], ...] = ("columns", "leaves")
+    return tuple(Task(name, "random", kind) for name in names for kind in kinds)
+
+
+TABLES = _tables(*Tables().tables)
+
+
 def _both(*pairs: str) -> tuple[Task, ...]:
     return tuple(Task(pair, public) for pair in pairs for public in ("random", "shifted"))
 
 
 SCALES = {
-    "smoke": Settings((Task("digits+1/digits", "random"),), seeds=1, row_norms=(1.0,)),
+    "smoke": Settings(
+        (Task("digits+1/digits", "random"), Task("breast_cancer", "random", "leaves")),
+        seeds=1,
+        row_norms=(1.0,),
+    ),
     "cpu": Settings(
         (
             Task("digits+0/digits", "random"),
             Task("usps/mnist", "random"),
             Task("art_painting/photo", "random"),
             *_both("sketch/cartoon", "dvd/imdb"),
+            *TABLES,
         ),
         seeds=2,
     ),

@@ -181,7 +181,8 @@ def _fitted(steps: list[tuple[str, Any]], estimator: Any, parts: dict[str, Rows]
     """The pipeline at the least tolerance; sums for requests without a pass are not timed."""
     for tolerance in TOLERANCES:
         strategy = Residual(tolerance=tolerance, state_limit=0)
-        pipeline = CertifiedPipeline(steps, clone(estimator).set_params(strategy=strategy))
+        fresh: Any = clone(estimator)
+        pipeline = CertifiedPipeline(steps, fresh.set_params(strategy=strategy))
         try:
             return pipeline.fit(*parts["private"], public=parts["public"])
         except ValueError as error:

@@ -123,7 +123,7 @@ def fit_halves(frozen: FrozenSteps, public: tuple[Any, Any]) -> list[tuple[np.nd
         kept = take_rows(public[0], held)
         rows, seen = kept, take_rows(public[0], grown)
         for step in steps:
-            fresh = step.settled() if hasattr(step, "settled") else clone(step)
+            fresh: Any = step.settled() if hasattr(step, "settled") else clone(step)
             fresh.fit(seen, labels[grown])
             rows, seen = fresh.transform(rows), fresh.transform(seen)
         parts.append((dense(rows), labels[held]))

@@ -48,7 +48,7 @@ def choose_raw_weight(parts: Sequence[Part]) -> float:
     for part in parts:
         places = np.linspace(0, len(part.raw) - 1, min(len(part.raw), MOST)).astype(np.int64)
         leaves, raw, targets = (each[places] for each in part)
-        alike = np.asarray((leaves @ leaves.T).todense()), raw @ raw.T
+        alike = sparse.csr_array(leaves @ leaves.T).toarray(), raw @ raw.T
         for place, weight in enumerate(WEIGHTS):
             kernel = alike[1] if np.isinf(weight) else alike[0] + weight**2 * alike[1]
             errors[place] += len(places) * _least_error(kernel, targets)

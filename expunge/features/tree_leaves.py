@@ -134,7 +134,8 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
     def settled(self) -> "TreeLeaves":
         """An unfitted copy in which what was chosen on public rows is given."""
         check_is_fitted(self)
-        return clone(self).set_params(raw=self.raw_)
+        fresh: Any = clone(self)
+        return fresh.set_params(raw=self.raw_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """`tree3_leaf7` for the leaves, and the columns' names."""

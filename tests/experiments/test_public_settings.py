@@ -19,11 +19,13 @@ def smoke():
 
 
 def test_a_smoke_run_has_a_row_and_a_verdict_for_each_task(smoke, tmp_path):
-    (row,) = smoke["rows"]
+    row, leaves = smoke["rows"]
+    assert (leaves["measure"], leaves["public_records"]) == ("AUC", 43)
+    assert 0.9 < leaves["chosen"] <= leaves["best"]
     assert row["public_records"] == 50
     assert row["records"] == 500
     assert 0.5 < row["chosen"] <= row["best"]
-    assert len(smoke["verdicts"]) == 1
+    assert len(smoke["verdicts"]) == 2
     text = report(smoke | {"scale": "smoke", "device": "CPU", "seconds": 1.0}, tmp_path)
     assert (tmp_path / "smoke.md").read_text() == text + "\n"
     assert "| digits+1/digits | random | 1.0 | 500 |" in text
@@ -35,11 +37,10 @@ def test_a_run_repeats(smoke):
 
 def test_a_rule_that_loses_more_than_a_point_is_said_to(smoke):
     row = smoke["rows"][0]
-    worse = smoke | {"rows": [row | {"chosen": row["best"] - 0.011}]}
-    assert [one["verdict"] for one in verdicts(worse)] == ["does not hold"]
-    assert [
-        one["verdict"] for one in verdicts(smoke | {"rows": [row | {"chosen": row["best"]}]})
-    ] == ["holds"]
+    for lost, verdict in ((0.011, "does not hold"), (0.0, "holds")):
+        rows = [row | {"chosen": row["best"] - lost} for row in smoke["rows"]]
+        assert [one["verdict"] for one in verdicts(smoke | {"rows": rows})] == [verdict] * 2
+    assert len(verdicts(smoke | {"rows": [row]})) == 1
 
 
 def test_the_committed_verdicts_are_those_of_the_committed_rows():

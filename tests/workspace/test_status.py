@@ -30,6 +30,7 @@ def test_before_a_deletion_nothing_is_certified(tmp_path):
         "row_norm": pytest.approx(document["settled"]["row_norm"]),
         "row_norm_from": "public records",
         "capacity": None,
+        "features": None,
     }
     assert (document["unerased"], document["lease"]) == ([], None)
     assert document["records"] == {"public": 120, "private": 150, "forgotten": 0}
