@@ -62,7 +62,6 @@ SCALES = {
     "smoke": Settings(
         (Task("digits+1/digits", "random"), Task("breast_cancer", "random", "leaves")),
         seeds=1,
-        row_norms=(1.0,),
     ),
     "cpu": Settings(
         (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-__all__ = ["FEWEST", "UNCHOSEN", "Part", "choose_raw_weight", "halves"]
+__all__ = ["FEWEST", "UNCHOSEN", "Part", "choose_raw_weight", "halves", "least_error"]
 
 WEIGHTS = (0.4, 1.0, 2.0, 4.0, 8.0, 16.0, np.inf)
 UNCHOSEN = 1.0  # where there are too few rows to choose on
@@ -51,11 +51,11 @@ def choose_raw_weight(parts: Sequence[Part]) -> float:
         alike = sparse.csr_array(leaves @ leaves.T).toarray(), raw @ raw.T
         for place, weight in enumerate(WEIGHTS):
             kernel = alike[1] if np.isinf(weight) else alike[0] + weight**2 * alike[1]
-            errors[place] += len(places) * _least_error(kernel, targets)
+            errors[place] += len(places) * least_error(kernel, targets)
     return WEIGHTS[int(np.argmin(errors))]
 
 
-def _least_error(kernel: np.ndarray, targets: np.ndarray) -> float:
+def least_error(kernel: np.ndarray, targets: np.ndarray) -> float:
     """The mean squared leave-one-out error at the best ridge; an intercept counts as a column."""
     room = float(np.mean(np.diag(kernel))) or 1.0
     values, vectors = np.linalg.eigh(kernel + room)

@@ -8,7 +8,7 @@ from expunge.features.raw_weight import (
     RIDGES,
     WEIGHTS,
     Part,
-    _least_error,
+    least_error,
     choose_raw_weight,
     halves,
 )
@@ -38,7 +38,7 @@ def test_the_error_is_that_of_models_that_never_saw_the_row():
             weights = np.linalg.solve(matrix, design[seen].T @ targets[seen])
             apart.append((targets[out] - design[out] @ weights) ** 2)
         errors.append(np.mean(apart))
-    assert _least_error(kernel, targets) == pytest.approx(min(errors), rel=1e-6)
+    assert least_error(kernel, targets) == pytest.approx(min(errors), rel=1e-6)
 
 
 def test_columns_that_tell_everything_leave_leaves_out_or_nearly_so():
