@@ -8,9 +8,9 @@ from expunge.features.raw_weight import (
     RIDGES,
     WEIGHTS,
     Part,
-    least_error,
     choose_raw_weight,
     halves,
+    least_error,
 )
 
 RNG = np.random.default_rng(0)
