@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -63,7 +63,7 @@ def run(settings: Settings) -> Row:
 
 def _tried(settings: Settings, task: Task, seed: int) -> Iterator[Row]:
     """One split, for each way to bound the rows; those of a table are bounded by public rows."""
-    row_norms = settings.row_norms
+    row_norms: tuple[float | Literal["public"], ...] = settings.row_norms
     if task.features == "given":
         pair = load_pair(task.pair)
         public, private = _split(settings, task, pair, seed)
@@ -72,7 +72,7 @@ def _tried(settings: Settings, task: Task, seed: int) -> Iterator[Row]:
     else:
         public, private, test, apart = table_rows(settings, task, seed)
         classes = 0 if test[1].dtype.kind == "f" else 2
-        row_norms = tuple(each for each in row_norms if each == "public")
+        row_norms = ("public",)
     for row_norm in row_norms:
         bound = public_row_norm(public[0]) if row_norm == "public" else row_norm
         ridge = choose_ridge(
