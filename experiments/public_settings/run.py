@@ -22,7 +22,8 @@ from experiments.datasets.records import Pair
 from experiments.parts import Parts, begins_no_part
 from experiments.public_settings.settings import Settings, Task
 from experiments.public_settings.table_rows import table_rows
-from expunge.core.rows import bounded_rows, public_row_norm
+from expunge.core.row_products import products
+from expunge.core.rows import bounded_tables, bounded_values, public_row_norm
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.linear.public_folds import learn
@@ -35,7 +36,7 @@ KEYS = ("pair", "public", "features")
 FEW = 3  # tasks that are over at once
 UNFINISHED = Path(__file__).parent / "results" / "unfinished"
 Row = dict[str, Any]
-Rows = tuple[np.ndarray, np.ndarray]
+Rows = tuple[Any, np.ndarray]
 
 
 def run(settings: Settings) -> Row:
@@ -126,11 +127,10 @@ class _Models:
         *,
         unbalanced: bool,
     ) -> None:
-        rows = bounded_rows(np.concatenate([public[0], private[0]]), bound)
         self.classes, self.bound = classes, bound
-        self.rows = torch.from_numpy(rows)
+        self.rows = bounded_tables([public[0], private[0]], bound)
         self.targets = torch.from_numpy(np.concatenate([public[1], private[1]]))
-        self.test = torch.from_numpy(bounded_rows(test[0], bound)).double()
+        self.test = bounded_values(test[0], bound).double()
         self.test_targets, self.unbalanced = torch.from_numpy(test[1]), unbalanced
         self.theta: Tensor | None = None
 
@@ -142,7 +142,7 @@ class _Models:
     def score(self, l2: float) -> float:
         loss = _loss(self.classes, l2, self.bound)
         self.theta = learn(loss, self.rows, self.targets, start=self.theta)
-        scores = self.test @ self.theta.T
+        scores = products(self.test, self.theta)
         if not self.classes:
             return float(r2_score(self.test_targets, scores[:, 0]))
         if self.unbalanced:

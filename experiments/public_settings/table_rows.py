@@ -13,7 +13,7 @@ from expunge.features.public_fitting import fit_halves, fit_steps
 
 __all__ = ["table_rows"]
 
-Rows = tuple[np.ndarray, np.ndarray]
+Rows = tuple[Any, np.ndarray]
 TEST = 3000
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from expunge.errors import InvalidInput
 from expunge.features.frozen_steps import FrozenSteps, StepOrigin, StepRecord
-from expunge.features.row_blocks import count_rows, dense, take_rows
+from expunge.features.row_blocks import count_rows, take_rows
 from expunge.features.rows_apart import PROBE, check_one_by_one
 
 __all__ = ["PASSED_THROUGH", "check_steps", "fit_halves", "fit_steps"]
@@ -97,7 +98,7 @@ def fit_steps(
     return FrozenSteps(tuple(fitted), count)
 
 
-def fit_halves(frozen: FrozenSteps, public: tuple[Any, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+def fit_halves(frozen: FrozenSteps, public: tuple[Any, Any]) -> list[tuple[Any, np.ndarray]]:
     """Both halves of the public records, as steps fitted on the other half make them, and labels.
 
     Where labels shaped a step, what it makes of its own records flatters them; settings are chosen
@@ -126,7 +127,7 @@ def fit_halves(frozen: FrozenSteps, public: tuple[Any, Any]) -> list[tuple[np.nd
             fresh: Any = step.settled() if hasattr(step, "settled") else clone(step)
             fresh.fit(seen, labels[grown])
             rows, seen = fresh.transform(rows), fresh.transform(seen)
-        parts.append((dense(rows), labels[held]))
+        parts.append((rows if sparse.issparse(rows) else np.asarray(rows), labels[held]))
     return parts
 
 

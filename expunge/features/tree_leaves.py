@@ -115,21 +115,20 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
         self.scales_ = (scales.centre, scales.width, scales.norm)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:  # noqa: N803
-        """Leaves and raw columns of these rows: (rows, features), float32."""
+    def transform(self, X: Any) -> sparse.csr_array:  # noqa: N803
+        """Leaves and raw columns of these rows: (rows, features), CSR of float32."""
         check_is_fitted(self)
         X = validate_data(  # noqa: N806
             self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
-        width = int(self.leaf_counts_.sum())
-        features = np.zeros((len(X), width + (X.shape[1] if self.raw_ else 0)), dtype=np.float32)
         leaves = _leaves(self.trees_, RandomTrees(*self.cuts_), self.leaf_counts_, X)
+        if not self.raw_:
+            return leaves
         share = 1 / np.hypot(1, self.raw_)  # of the leaves; 0 where they are left out
-        features[:, :width] = share * leaves.toarray()
-        if self.raw_:
-            rest = 1.0 if np.isinf(self.raw_) else self.raw_ * share
-            features[:, width:] = rest * RawColumns(*self.scales_).rows(X)
-        return features
+        rest = 1.0 if np.isinf(self.raw_) else self.raw_ * share
+        raw = (rest * RawColumns(*self.scales_).rows(X)).astype(np.float32)
+        leaves.data *= np.float32(share)
+        return sparse.csr_array(sparse.hstack([leaves, sparse.csr_array(raw)], format="csr"))
 
     def settled(self) -> "TreeLeaves":
         """An unfitted copy in which what was chosen on public rows is given."""

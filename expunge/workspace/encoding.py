@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from expunge.accounting.json_text import parse_json
 from expunge.errors import InvalidInput
 from expunge.features.frozen_steps import FrozenSteps
+from expunge.features.row_blocks import dense
 from expunge.features.saved_steps import steps_from, steps_to_bytes
 from expunge.workspace.stored_settings import STRICT, damaged, read_setting
 from expunge.workspace.tables import compute, is_text, number_in, refuse_mixed
@@ -115,7 +116,7 @@ class Encoding:
             InvalidInput: a column that is missing or of another kind, or an infinite number.
         """
         rows = self._columns(path, table)
-        return rows if self.steps is None else self.steps.transform(rows)
+        return rows if self.steps is None else dense(self.steps.transform(rows))
 
     def _columns(self, path: Path, table: pa.Table) -> np.ndarray:
         """The columns as numbers, before any further step."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from expunge.errors import InvalidInput
 from expunge.features.public_fitting import fit_halves, fit_steps
+from expunge.features.row_blocks import dense
 from expunge.features.tree_leaves import TreeLeaves
 from expunge.workspace.encoding import Encoding, Number
 from expunge.workspace.options import Options
@@ -75,7 +76,8 @@ def _trees(
         )
     grown = TreeLeaves(ranges=_encoded_ranges(encoding, ranges) or None, task=options.task)
     frozen = fit_steps([("trees", grown)], public, public[0])
-    return replace(encoding, steps=frozen), fit_halves(frozen, public)
+    halves = [(dense(rows), labels) for rows, labels in fit_halves(frozen, public)]
+    return replace(encoding, steps=frozen), halves
 
 
 def _encoded_ranges(encoding: Encoding, ranges: Ranges) -> dict[int, tuple[float, float]]:

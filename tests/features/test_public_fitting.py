@@ -187,8 +187,8 @@ def test_what_a_step_chose_on_all_public_rows_stays_in_halves():
     frozen = fit_steps([("trees", step)], public, PRIVATE[:, :2])
     width = frozen.transform(rows[:1]).shape[1]
     for half, labels in fit_halves(frozen, public):
-        assert len(half) == len(labels) == 100
+        assert half.shape[0] == len(labels) == 100
         assert half.shape[1] <= width  # fewer rows, no more leaves
         chosen = frozen.steps[0].transformer.raw_
-        raw = np.linalg.norm(half[:, -2:], axis=1).max()
+        raw = np.linalg.norm(dense(half)[:, -2:], axis=1).max()
         assert raw <= chosen / np.hypot(1, chosen) + 1e-6

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -18,6 +19,14 @@ LABELS = (ROWS[:, 0] * ROWS[:, 1] > 0).astype(int)  # no linear model of the col
 TARGETS = np.abs(ROWS[:, 0]) + ROWS[:, 1] ** 2
 
 
+def features_of(leaves, rows):
+    """Dense; they come as CSR."""
+    features = leaves.transform(rows)
+    assert sparse.issparse(features)
+    assert features.dtype == np.float32
+    return features.toarray()
+
+
 @parametrize_with_checks(
     [TreeLeaves(trees=5), TreeLeaves(trees=4, task="regression"), TreeLeaves(trees=0, raw=1.0)]
 )
@@ -29,7 +38,7 @@ def test_scikit_learns_own_checks_pass(estimator, check):
 @pytest.mark.parametrize("raw", [0.3, 2.0])
 def test_leaf_parts_have_one_norm_raw_parts_at_most_raw_times_that_and_rows_at_most_1(ranges, raw):
     leaves = TreeLeaves(trees=20, raw=raw, ranges=ranges, random_trees=7).fit(ROWS, LABELS)
-    features = leaves.transform(np.vstack([ROWS, 1000 * ROWS, np.full((1, 4), np.nan)]))
+    features = features_of(leaves, np.vstack([ROWS, 1000 * ROWS, np.full((1, 4), np.nan)]))
     trees = 20 + (7 if ranges else 0)
     width = int(leaves.leaf_counts_.sum())
     assert features.shape == (3001, width + 4)
@@ -44,7 +53,7 @@ def test_leaf_parts_have_one_norm_raw_parts_at_most_raw_times_that_and_rows_at_m
 def test_leaves_that_are_left_out_leave_the_columns_on_one_scale():
     columns = np.column_stack([5 + 3 * ROWS[:, 0], LABELS])
     alone = TreeLeaves(raw=np.inf, ranges={0: (0, 10)}).fit(columns, LABELS)
-    features = alone.transform(columns).astype(float)
+    features = features_of(alone, columns).astype(float)
     assert features.shape == (1500, 2)
     assert alone.get_feature_names_out().tolist() == ["x0", "x1"]
     number = (columns[:, 0] - columns[:, 0].mean()) / columns[:, 0].std()
@@ -68,15 +77,15 @@ def test_what_was_chosen_can_be_given():
     given = chosen.settled()
     assert given.get_params() == chosen.get_params() | {"raw": chosen.raw_}
     again = given.fit(ROWS, LABELS)
-    np.testing.assert_array_equal(again.transform(ROWS), chosen.transform(ROWS))
+    np.testing.assert_array_equal(features_of(again, ROWS), features_of(chosen, ROWS))
 
 
 def test_a_linear_model_of_the_leaves_learns_what_one_of_the_columns_cannot():
     leaves = TreeLeaves().fit(ROWS[:500], LABELS[:500])
     alone = LogisticRegression().fit(ROWS[500:1000], LABELS[500:1000])
-    model = LogisticRegression(C=100).fit(leaves.transform(ROWS[500:1000]), LABELS[500:1000])
+    model = LogisticRegression(C=100).fit(features_of(leaves, ROWS[500:1000]), LABELS[500:1000])
     assert alone.score(ROWS[1000:], LABELS[1000:]) < 0.65
-    assert model.score(leaves.transform(ROWS[1000:]), LABELS[1000:]) > 0.9
+    assert model.score(features_of(leaves, ROWS[1000:]), LABELS[1000:]) > 0.9
 
 
 def test_a_regression_is_learned_from_targets_within_their_declared_range():
@@ -84,9 +93,9 @@ def test_a_regression_is_learned_from_targets_within_their_declared_range():
     wild[:5] = 1e9
     leaves = TreeLeaves(target_range=(0, 2)).fit(ROWS[:500], wild[:500])
     calm = TreeLeaves(target_range=(0, 2)).fit(ROWS[:500], np.clip(wild[:500], 0, 2))
-    np.testing.assert_array_equal(leaves.transform(ROWS), calm.transform(ROWS))
-    model = Ridge(0.01).fit(leaves.transform(ROWS[500:1000]), TARGETS[500:1000])
-    assert model.score(leaves.transform(ROWS[1000:]), TARGETS[1000:]) > 0.8
+    np.testing.assert_array_equal(features_of(leaves, ROWS), features_of(calm, ROWS))
+    model = Ridge(0.01).fit(features_of(leaves, ROWS[500:1000]), TARGETS[500:1000])
+    assert model.score(features_of(leaves, ROWS[1000:]), TARGETS[1000:]) > 0.8
 
 
 def test_several_classes_get_fewer_rounds_and_not_more_trees():
@@ -111,7 +120,7 @@ def test_several_classes_get_fewer_rounds_and_not_more_trees():
 def test_the_task_is_told_from_the_labels(y, same_as):
     found = TreeLeaves(trees=3).fit(ROWS, y)
     asked = TreeLeaves(trees=3, task=same_as).fit(ROWS, y)
-    np.testing.assert_array_equal(found.transform(ROWS), asked.transform(ROWS))
+    np.testing.assert_array_equal(features_of(found, ROWS), features_of(asked, ROWS))
 
 
 def test_random_trees_tell_rows_apart_where_no_public_row_lies():
@@ -120,15 +129,15 @@ def test_random_trees_tell_rows_apart_where_no_public_row_lies():
     ranges = {0: (-1, 1)}
     plain = TreeLeaves(raw=0.0).fit(public, public[:, 0])
     declared = clone(plain).set_params(ranges=ranges).fit(public, public[:, 0])
-    assert len(np.unique(plain.transform(beyond), axis=0)) == 1
-    assert len(np.unique(declared.transform(beyond), axis=0)) > 25
+    assert len(np.unique(features_of(plain, beyond), axis=0)) == 1
+    assert len(np.unique(features_of(declared, beyond), axis=0)) > 25
 
 
 def test_without_anything_to_tell_apart_no_tree_is_grown():
     leaves = TreeLeaves().fit(ROWS, np.zeros(1500, dtype=int))
-    assert leaves.transform(ROWS).shape == (1500, 4)
+    assert features_of(leaves, ROWS).shape == (1500, 4)
     few = TreeLeaves(trees=3).fit(ROWS[:10], LABELS[:10])  # fewer rows than two leaves need
-    assert few.transform(ROWS).shape[0] == 1500
+    assert features_of(few, ROWS).shape[0] == 1500
 
 
 def test_frames_give_names_and_missing_values_are_taken():
@@ -138,7 +147,7 @@ def test_frames_give_names_and_missing_values_are_taken():
     names = leaves.get_feature_names_out()
     assert names[:3].tolist() == ["tree0_leaf0", "tree0_leaf1", "tree0_leaf2"]
     assert names[-4:].tolist() == list("abcd")
-    assert leaves.transform(frame).shape == (1500, len(names))
+    assert features_of(leaves, frame).shape == (1500, len(names))
     with pytest.raises(ValueError, match="no column 'z'"):
         TreeLeaves(ranges={"z": (0, 1)}).fit(frame, LABELS)
 
@@ -146,7 +155,7 @@ def test_frames_give_names_and_missing_values_are_taken():
 def test_pickled_and_copied_trees_are_the_same_trees():
     leaves = TreeLeaves(trees=3, ranges=[(-1, 1)] * 4).fit(ROWS, LABELS)
     again = pickle.loads(pickle.dumps(leaves))
-    np.testing.assert_array_equal(again.transform(ROWS), leaves.transform(ROWS))
+    np.testing.assert_array_equal(features_of(again, ROWS), features_of(leaves, ROWS))
 
 
 @pytest.mark.parametrize(
