@@ -49,6 +49,11 @@ class Child:
         """Kill it, whatever it does; it may be over."""
         os.kill(self.pid, signal.SIGKILL)
 
+    def is_over(self) -> bool:
+        """Whether it has ended; `ended` says how."""
+        how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.pid, how) is not None
+
     def ended(self) -> dict[str, Any] | None:
         """What it returned, touched and raised; None if it was killed."""
         with os.fdopen(self._reader) as pipe:

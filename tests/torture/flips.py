@@ -1,6 +1,8 @@
-"""Bits flipped in every file of three workspaces and a saved network: nothing changes silently.
+"""Bits flipped in every file of workspaces, saved models and samples: nothing changes silently.
 
     python -m tests.torture.flips --count 2000 --seed 0     into tests/torture/results/flips.jsonl
+
+goes on after the subjects that this file has; `--again` begins anew.
 
 For each flip everything that can be read is read. What is read is as before, or refused. `verify`,
 or loading, names the file; or else the flip is harmless, for a reason that the file's own format
@@ -38,30 +40,26 @@ __all__ = ["flipped_lines", "main", "rounds"]
 RESULTS = Path(__file__).parent / "results/flips.jsonl"
 REFUSALS = (InvalidInput, Refused, NoCertificate, OSError)
 RANDOM_NAME = re.compile(r"(?<![0-9a-f])([0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{8})(?![0-9a-f])")
-LEDGER, REFUSED = "ledger.sqlite", "refused: "
-VERIFY, KINDS = ("verify",), ("flips", "targeted")
+LEDGER, REFUSED, TRACEBACK = "ledger.sqlite", "refused: ", "traceback: "
+TROUBLE = (REFUSED, TRACEBACK)
+VERIFY = ("verify",)
 Files = dict[Path, bytes]
 OPENED: set[str] = set()  # since it was last cleared
 
 
 def rounds(
-    count: int,
-    seed: int,
-    scratch: Path,
-    names: Iterable[str] = tuple(SUBJECTS),
-    kinds: Iterable[str] = KINDS,
-    files: str = "",
-) -> Iterator[dict[str, Any]]:
-    """A line for each file and each search; `count` flips in all if all subjects are named."""
+    count: int, seed: int, scratch: Path, names: Iterable[str] = tuple(SUBJECTS)
+) -> Iterator[list[dict[str, Any]]]:
+    """For each subject its lines, one a file and the search; `count` flips if all are named."""
     for place, name in enumerate(SUBJECTS):
         if name in names:
             subject, searched, there = SUBJECTS[name](scratch / str(place))
             places = chosen_places(subject, -(-count // len(SUBJECTS)), seed + place)
-            if "flips" in kinds:
-                yield traces_left(name, subject, searched, there)
-                yield from flipped_lines(name, subject, places)
-            if "targeted" in kinds:
-                yield from targeted_lines(name, subject, files)
+            yield [
+                traces_left(name, subject, searched, there),
+                *flipped_lines(name, subject, places),
+                *targeted_lines(name, subject),
+            ]
 
 
 # ---- random flips ---------------------------------------------------------------------------
@@ -81,7 +79,7 @@ def flipped_lines(
     name: str, subject: Subject, places: list[tuple[Path, int]]
 ) -> Iterator[dict[str, Any]]:
     """Flip each of these bits alone, and read everything; a line for each file."""
-    before, expected, opened = _files(subject.folder), _said(subject), _opened_by(subject)
+    before, expected, opened = _files(subject.folder), _said_of_whole(subject), _opened_by(subject)
     for path in sorted({path for path, _ in places}):
         line = _line(name, "flips", subject, path)
         asked = _asked(expected, opened, path)
@@ -159,19 +157,27 @@ def _said(subject: Subject, names: Iterable[str] | None = None) -> dict[str, Any
         except REFUSALS as error:
             said[name] = f"{REFUSED}{' '.join(str(error).split())}"
         except Exception as error:
-            said[name] = f"{type(error).__name__}: {error}"  # a traceback is no refusal
+            said[name] = f"{TRACEBACK}{type(error).__name__}: {error}"  # which is no refusal
     if isinstance(said.get("verify"), tuple):
         problem, claim = said["verify"]
         said["verify"] = claim if problem is None else f"{REFUSED}{problem}"
     return said
 
 
+def _said_of_whole(subject: Subject) -> dict[str, Any]:
+    """What the readings say of the subject as it was made: none of them complains."""
+    said = _said(subject)
+    complaints = {name: text for name, text in said.items() if str(text).startswith(TROUBLE)}
+    assert not complaints, complaints
+    return said
+
+
 # ---- every constant and every setting -------------------------------------------------------
 
 
-def targeted_lines(name: str, subject: Subject, files: str = "") -> Iterator[dict[str, Any]]:
+def targeted_lines(name: str, subject: Subject) -> Iterator[dict[str, Any]]:
     """Change every leaf of every JSON file and every cell of the ledger, each alone."""
-    before, expected, opened = _files(subject.folder), _said(subject), _opened_by(subject)
+    before, expected, opened = _files(subject.folder), _said_of_whole(subject), _opened_by(subject)
     for path in sorted(before):
         changes: Any = ()
         if path.suffix == ".json":
@@ -179,8 +185,6 @@ def targeted_lines(name: str, subject: Subject, files: str = "") -> Iterator[dic
         elif path.name == LEDGER:
             changes = _changed_cells(path)
         line = _line(name, "targeted", subject, path)
-        if not re.search(files, line["file"]):
-            continue
         for what, content in changes:
             _put(path, content)
             asked = _asked(expected, opened, path)
@@ -258,21 +262,35 @@ def _changed_cells(path: Path) -> Iterator[tuple[str, bytes]]:
             cells += [(table, column, key) for key in keys for column in columns]
     _put(path, whole)
     for table, column, key in cells:
-        yield f"{table}.{column} of row {key}", _with_cell(path, table, column, key)
-        _put(path, whole)
+        for what, changed in _changed_values(path, table, column, key):
+            yield (
+                f"{table}.{column} of row {key}{what}",
+                _with_cell(path, table, column, key, changed),
+            )
+            _put(path, whole)
 
 
-def _with_cell(path: Path, table: str, column: str, key: int) -> bytes:
+def _changed_values(path: Path, table: str, column: str, key: int) -> list[tuple[str, Any]]:
+    """Other values for a cell; for a setting that is a document, each of its leaves changed."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA foreign_keys=OFF")
         query = f"SELECT {column} FROM {table} WHERE rowid = ?"
         (value,) = connection.execute(query, (key,)).fetchone()
-        changed = value + 1000 if isinstance(value, int) else _other(value)
+    if table == "settings" and str(value).startswith("{"):
+        return [
+            (f", {what}", content.decode().rstrip())
+            for what, content in _changed_documents(value.encode())
+        ]
+    return [("", value + 1000 if isinstance(value, int) else _other(value))]
+
+
+def _with_cell(path: Path, table: str, column: str, key: int, changed: Any) -> bytes:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA foreign_keys=OFF")
         change = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid = ?"
         with connection:
             connection.execute(change, (changed, key))
             if not connection.total_changes:  # there is such a row already
-                connection.execute(change, (f"{value} and more", key))
+                connection.execute(change, (f"{changed} and more", key))
     return path.read_bytes()
 
 
@@ -363,22 +381,27 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=RESULTS, help="JSON lines")
     parser.add_argument("--only", nargs="+", choices=tuple(SUBJECTS), default=tuple(SUBJECTS))
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--files", default="", help="pattern of those that get targeted changes")
+    parser.add_argument("--again", action="store_true", help="begin anew")
     given = parser.parse_args()
-    scratch, lines = Path(tempfile.mkdtemp(prefix="expunge-flips-")), []
+    lines = [] if given.again or not given.output.exists() else _lines_in(given.output)
+    done = {line["subject"] for line in lines}
+    names = [name for name in given.only if name not in done]
+    scratch = Path(tempfile.mkdtemp(prefix="expunge-flips-"))
     try:
-        with given.output.open("w") as file:
-            for line in rounds(
-                given.count, given.seed, scratch, given.only, given.kinds, given.files
-            ):
-                print(json.dumps(line), file=file, flush=True)
-                print(json.dumps(line), flush=True)
-                lines.append(line)
+        with given.output.open("a" if lines else "w") as file:
+            for more in rounds(given.count, given.seed, scratch, names):
+                file.write("".join(f"{json.dumps(line)}\n" for line in more))
+                file.flush()
+                print(*map(json.dumps, more), sep="\n", flush=True)
+                lines += more
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print(json.dumps(summary(lines)))
     return int(summary(lines)["wrong"] > 0)
+
+
+def _lines_in(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 if __name__ == "__main__":

@@ -2,16 +2,19 @@
 
 In each round some processes ask for a deletion each, and one runs another command. One of all is
 killed at a certain touch of the disk (`tests/torture/dying.py`); over the rounds every touch of
-`forget`, `audit`, `sample` and `report` gets its turn. Of the others half are killed at random
-moments. A reader looks on from beginning to end. Then comes one more request, as on any other day,
-and everything that the ledger accepted must be certified and erased: nobody repairs anything.
+every verb in `VERBS` gets its turn. Of the others half are killed at random moments. A reader looks
+on from beginning to end. Then comes one more request, as on any other day, and everything that the
+ledger accepted must be certified and erased: nobody repairs anything.
+
+Each request names records of two chunks. Rounds draw from their own number, so a run that was
+interrupted goes on with the next.
 """
 
 import json
 import random
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,40 +25,50 @@ from pyarrow import parquet
 
 import expunge.report.page  # loaded once, for every fork
 import expunge.workspace.audit
+import expunge.workspace.evaluate
+import expunge.workspace.export
 import expunge.workspace.honour
 import expunge.workspace.predict
+import expunge.workspace.refresh
 import expunge.workspace.report
 import expunge.workspace.sample  # noqa: F401
+from expunge.store import read
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify
 from tests.repeatable import start_from
 from tests.torture.dying import Child, copied
+from tests.torture.subjects import in_short_chunks
 from tests.workspace.killed import ran
 from tests.workspace.tables_made import fitted, private_people
 
-SUBMITTERS = (2, 3, 4, 5, 6, 8, 12, 24)
+SUBMITTERS = (2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 8, 12, 24)
 NEXT = "00149"  # the record of the request that comes after the kills
 GUESSES = "guesses.csv"  # of the reader
-VERBS = ("forget", "audit", "sample", "report")
+VERBS = ("forget", "refresh", "audit", "sample", "report", "export")
+CHUNK = 32  # rows
+SPREAD = 0.15  # seconds a submitter, over which kills at random moments are spread
 TRIES = 8  # for a touch that a run did not come to, because another process was faster
 
 
 def command(verb: str, place: Path, number: int = 0) -> list[str]:
     """A command line on the workspace of a round; the number tells requests apart."""
     workspace = str(place / "workspace")
-    out = str(place / {"sample": f"models-{number}", "report": f"{number}.html"}.get(verb, ""))
+    outputs = {"sample": f"models-{number}", "report": f"{number}.html", "export": f"out-{number}"}
+    out = str(place / outputs.get(verb, ""))
     small = ["--models", "4", "--learn-steps", "3", "--unlearn-steps", "2", "--sigma", "0.1"]
     return {
         "forget": ["forget", workspace, *records(number), "--name", f"ticket {number}", "--json"],
         "audit": ["audit", workspace, "--models", "60", "--seed", "0", "--json"],
         "sample": ["sample", workspace, "00140", "--output", f"{out}.safetensors", *small],
         "report": ["report", workspace, "--output", out],
+        "refresh": ["refresh", workspace, "--json"],
+        "export": ["export", workspace, "--to", out, "--json"],
     }[verb]
 
 
 def records(number: int) -> list[str]:
-    """The records that a request names: two of them."""
-    return [f"{2 * number:05d}", f"{2 * number + 1:05d}"]
+    """The records that a request names: two of them, in chunks far apart."""
+    return [f"{number:05d}", f"{number + 70:05d}"]
 
 
 def mark(record: str) -> str:
@@ -88,6 +101,7 @@ class Round:
         return {
             "submitters": self.submitters,
             "verb": self.verb,
+            "aimed": self.moment,
             "touch": self.moment if reached else None,
             "kills": self.kills,
             "accepted": len(accepted) + 1,
@@ -100,14 +114,15 @@ class Round:
         """Run all commands at once, and kill some; whether the chosen touch was reached."""
         reader = self._child(self._look_on)
         chosen = self._child(lambda: ran(command(self.verb, self.place)), self.moment)
-        self._let_begin()
+        self._let_begin(chosen)
         first = 1 if self.verb == "forget" else 0
         others = [
             (number, self._child(lambda number=number: ran(command("forget", self.place, number))))
             for number in range(first, self.submitters)
         ]
         victims = self.rng.sample(others, len(others) // 2)
-        moments = sorted((self.rng.uniform(0, 0.3 * self.submitters), child) for child in victims)
+        last = SPREAD * self.submitters
+        moments = sorted((self.rng.uniform(0, last), child) for child in victims)
         began = time.monotonic()
         for moment, (_, child) in moments:
             time.sleep(max(0.0, began + moment - time.monotonic()))
@@ -140,11 +155,13 @@ class Round:
 
         return Child(seeded, self.place, moment)
 
-    def _let_begin(self) -> None:
+    def _let_begin(self, chosen: Child) -> None:
         """Wait until the chosen process works, or did: then it comes to the touch it dies at."""
+        if self.verb not in ("forget", "refresh"):
+            return
         until = time.monotonic() + 3
         lock = self.place / "workspace/secret/.lock"
-        while self.verb == "forget" and time.monotonic() < until and not lock.exists():
+        while time.monotonic() < until and not lock.exists() and not chosen.is_over():
             time.sleep(0.005)
 
     def _again(self) -> None:
@@ -169,13 +186,14 @@ class Round:
                 ["status", workspace, "--json"],
                 ["verify", workspace, "--json"],
                 ["predict", workspace, table, "--output", str(self.place / GUESSES)],
+                ["evaluate", workspace, "--data", table, "--json"],
             ):
                 outcome = ran(line)
                 if outcome["status"] != 0:
                     problems.append(
                         f"{line[0]}: {outcome['status']} {outcome['out'][:300]}{outcome['err']}"
                     )
-            time.sleep(1)
+            _sleep_until((self.place / "over").exists, 1)
         return problems
 
     # ---- afterwards -------------------------------------------------------------------------
@@ -208,13 +226,24 @@ class Round:
             (left == set(private_people()["id"]) - gone, "the records left are others"),
             (document["unerased"] == [] and document["lease"] is None, "not everything is erased"),
             (
-                _kinds(workspace) == {"models": 1, "records": 1, "secret": 1, "saved": 7},
+                _kinds(workspace)
+                == {"models": 1, "records": 1, "secret": 1, "saved": self._named_by_index()},
                 f"files: {_kinds(workspace)}",
             ),
             (not _traces(workspace, gone), f"traces: {_traces(workspace, gone)}"),
         ):
             if not holds:
                 self.wrong.append(problem)
+
+    def _named_by_index(self) -> int:
+        """How many files the saved model has: those that its index names, and the index."""
+        return 1 + len(read(self.place / "workspace/secret/saved").names)
+
+
+def _sleep_until(done: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not done():
+        time.sleep(0.02)
 
 
 def _number(certificate: Path) -> int:
@@ -244,7 +273,9 @@ def start(scratch: Path) -> Path:
     place.mkdir()
     private = private_people()
     private["colour"] = [mark(record) for record in private["id"]]
-    workspace = fitted(place, private)
+    with in_short_chunks(CHUNK):
+        workspace = fitted(place, private)
+    assert len(list(workspace.glob("secret/saved/secret/chunk-*.parquet"))) > 2
     assert _traces(workspace, set(private["id"]))  # they can be seen where they are
     return place
 
@@ -263,19 +294,36 @@ def touches(place: Path, scratch: Path) -> list[tuple[str, int]]:
     return every
 
 
-def rounds(count: int, seed: int, scratch: Path) -> Iterator[dict[str, Any]]:
-    """Rounds until there were so many kills, and every touch was one of them."""
-    rng, place = random.Random(seed), start(scratch)
-    waiting = [(verb, moment, TRIES) for verb, moment in touches(place, scratch)]
-    rng.shuffle(waiting)
-    kills, number = 0, 0
+def rounds(
+    count: int, seed: int, scratch: Path, earlier: Sequence[dict[str, Any]] = ()
+) -> Iterator[dict[str, Any]]:
+    """Rounds until there were so many kills, and every touch was one of them.
+
+    Args:
+        earlier: Lines of a run that was interrupted.
+    """
+    place, waiting = start(scratch), dict[tuple[str, int], int]()
+    for each in touches(place, scratch):
+        waiting[each] = TRIES
+    for line in earlier:
+        _take(waiting, line)
+    kills, number = sum(len(line["kills"]) for line in earlier), len(earlier)
     while kills < count or waiting:
         number += 1
-        verb, moment, tries = waiting.pop() if waiting else (rng.choice(VERBS), None, 0)
+        rng = random.Random(f"{seed} {number}")
+        verb, moment = rng.choice([*waiting] or [(verb, None) for verb in VERBS])
         copy = copied(place, scratch / f"round-{number}")
         line = Round(copy, rng, rng.choice(SUBMITTERS), verb, moment).run()
-        if line["touch"] is None and tries > 1:
-            waiting.insert(0, (verb, moment, tries - 1))
+        _take(waiting, line)
         kills += len(line["kills"])
         shutil.rmtree(copy)
         yield {"round": number, "seed": seed, "touches_left": len(waiting)} | line
+
+
+def _take(waiting: dict[tuple[str, int], int], line: dict[str, Any]) -> None:
+    """Take the touch of a round from those that wait, or one of its tries."""
+    aimed = line["verb"], line["aimed"]
+    if aimed in waiting:
+        waiting[aimed] -= 1
+        if line["touch"] is not None or not waiting[aimed]:
+            del waiting[aimed]

@@ -1,30 +1,42 @@
-"""What is tortured: three workspaces and a saved network, and everything that can be read of them.
+"""What is tortured: workspaces, saved models, samples, and everything that can be read of them.
 
-A subject is a folder and its readings: each returns what it says, or refuses. Nothing here knows
-how anything is stored.
+A subject is a folder and its readings: each returns what it says, or refuses. Chunks are short, so
+that a few records fill several; nothing else here knows how anything is stored.
 """
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from expunge.core.sealed_json import read_sealed_json
+from expunge.sampling import shards
+from expunge.store import read as stored
+from expunge.unlearning.linear import saved_rows
 from expunge.workspace.audit import audit
 from expunge.workspace.audit_record import AUDIT, read_audit
+from expunge.workspace.evaluate import evaluate
+from expunge.workspace.export import export
 from expunge.workspace.folder import Folder
 from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
+from expunge.workspace.refresh import refresh
+from expunge.workspace.rehearse import rehearse
+from expunge.workspace.sample import Sampling, sample
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import Columns, fitted, people, write
 
-__all__ = ["SUBJECTS", "Subject", "marked", "traces"]
+__all__ = ["SUBJECTS", "Made", "Subject", "in_short_chunks", "marked", "traces"]
 
-FORGOTTEN = ("00003", "00007")
+FORGOTTEN = ("00003", "00047")  # in two chunks
 AGE, COLOUR = 47.1302938471, "chartreuse"  # of the first of them alone
+SHORT = 16  # rows in a chunk
 OPTIONS: dict[str, dict[str, Any]] = {
     "residual": {"strategy": "residual", "l2": 1e-2},
     "langevin, observer all": {"strategy": "langevin", "observer": "all", "l2": 1e-1},
@@ -48,6 +60,20 @@ class Subject:
     next_request: Callable[[], object]
 
 
+Made = tuple[Subject, dict[str, bytes], dict[str, bool]]
+"""A subject, what it must not hold any more, and whether it did."""
+
+
+@contextmanager
+def in_short_chunks(rows: int = SHORT) -> Iterator[None]:
+    """Whatever is fitted meanwhile lies in chunks of so many rows."""
+    usual, saved_rows.CHUNK_ROWS = saved_rows.CHUNK_ROWS, rows
+    try:
+        yield
+    finally:
+        saved_rows.CHUNK_ROWS = usual
+
+
 def marked(rows: int = 60) -> Columns:
     """People of whom one has an age and a colour that nobody else has."""
     columns = people(rows, seed=2, prefix="0")
@@ -64,8 +90,10 @@ def traces(workspace: Path) -> dict[str, bytes]:
     """The bytes that only the first forgotten record has put there; read before it is forgotten."""
     from safetensors.numpy import load
 
-    (chunk,) = workspace.glob("secret/saved/secret/chunk-*.safetensors")
-    rows = load(chunk.read_bytes())["features"]
+    saved = stored(workspace / "secret/saved")
+    parts = [load(saved.rows(chunk))["features"] for chunk in saved.chunks(saved_rows.ROWS)]
+    assert len(parts) > 2
+    rows = np.concatenate(parts)
     row = rows[len(others()["id"]) + 3]
     alone = [value for value in row if (rows == value).sum() == 1]
     assert alone, "no number of the row is its own"
@@ -79,17 +107,18 @@ def traces(workspace: Path) -> dict[str, bytes]:
     }
 
 
-def made_workspace(
-    options: dict[str, Any], scratch: Path
-) -> tuple[Subject, dict[str, bytes], dict[str, bool]]:
-    """A workspace that has honoured two requests, what it must not hold, and whether it did."""
+def made_workspace(options: dict[str, Any], scratch: Path) -> Made:
+    """A workspace that has honoured two requests and, where it has an anchor, a refresh."""
     scratch.mkdir(parents=True)
     drop = ("label",) if options.get("task") == "regression" else ("height",)
-    workspace = fitted(scratch, marked(), others(), drop=drop, **options)
+    with in_short_chunks():
+        workspace = fitted(scratch, marked(), others(), drop=drop, **options)
     searched = traces(workspace)
     there = {name: _holds(workspace, trace) for name, trace in searched.items()}
     for record in FORGOTTEN:
         forget(workspace, [record])
+        if options["strategy"] == "residual" and record == FORGOTTEN[0]:
+            refresh(workspace)
     audit(workspace, models=60, seed=0)
     return subject_of(workspace, scratch), searched, there
 
@@ -118,15 +147,24 @@ def subject_of(workspace: Path, scratch: Path) -> Subject:
         faults = "; ".join(fault["field"] for fault in found["differences"])
         return (None, found["claim"]) if found["valid"] else (faults, None)
 
+    def exported() -> dict[str, str]:
+        folder = scratch / "exported"
+        shutil.rmtree(folder, ignore_errors=True)
+        export(workspace, folder)
+        return {path.name: path.read_bytes().hex() for path in sorted(folder.iterdir())}
+
     readings = {
         "status": lambda: status(workspace),
         "predictions": predictions,
         "audit": reported_audit,
+        "evaluate": lambda: evaluate(workspace, table),
+        "export": exported,
+        "dry run": lambda: rehearse(workspace, ["00011", "00047", "nobody"]),
     }
     return Subject(workspace, readings, verdict, lambda: forget(workspace, ["00011"]))
 
 
-def made_network(_: Any, scratch: Path) -> tuple[Subject, dict[str, bytes], dict[str, bool]]:
+def made_network(scratch: Path) -> Made:
     """A saved network that has honoured a request; its records are not saved with it."""
     from tests.unlearning.networks.problems import rows
     from tests.unlearning.networks.test_saved_unlearner import load, saved_after
@@ -140,7 +178,7 @@ def made_network(_: Any, scratch: Path) -> tuple[Subject, dict[str, bytes], dict
         again = load(folder)
         weights = {name: value.tolist() for name, value in again.model.state_dict().items()}
         claim = json.loads(again.certificate.canonical())
-        return {"weights": weights, "certificate": claim, "epsilon": again.epsilon}
+        return {"weights": weights, "certificate": claim, "target": repr(again.target)}
 
     def verdict() -> tuple[str | None, Any]:
         return None, loaded()
@@ -154,10 +192,65 @@ def made_network(_: Any, scratch: Path) -> tuple[Subject, dict[str, bytes], dict
     return Subject(folder, {}, verdict, request), searched, there
 
 
-SUBJECTS: dict[str, Callable[[Path], tuple[Subject, dict[str, bytes], dict[str, bool]]]] = {
+def made_pipeline(scratch: Path) -> Made:
+    """A saved pipeline that has honoured a request; its preprocessing is saved with it."""
+    from expunge.unlearning import load
+    from tests.unlearning.linear.test_pipeline import IDS, PRIVATE, X, fitted
+
+    scratch.mkdir(parents=True)
+    folder = scratch / "pipeline"
+    with in_short_chunks():
+        pipe = fitted(epsilon=1.0, delta=1e-5)
+        pipe.save(folder)
+    row = load(folder).fitted_.job.features[len(X) - len(IDS) + 3].numpy()
+    searched = {"its row": PRIVATE[0][3].tobytes(), "its encoded row": row.tobytes()}
+    there = {name: _holds(folder, trace) for name, trace in searched.items()}
+    pipe = load(folder)
+    pipe.forget([IDS[3]])
+    pipe.save(folder)
+
+    def loaded() -> Any:
+        again = load(folder)
+        claim = json.loads(again.certificate_.canonical())
+        said = {"predictions": again.predict_proba(X).tolist(), "certificate": claim}
+        return said | {"target": repr(again.fitted_.job.target)}
+
+    def request() -> None:
+        again = load(folder)
+        again.forget([IDS[9]])
+        again.save(folder)
+
+    return Subject(folder, {"load": loaded}, lambda: (None, loaded()), request), searched, there
+
+
+def made_samples(scratch: Path) -> Made:
+    """Shards of sampled models; whoever samples again takes up what is whole, and no more."""
+    scratch.mkdir(parents=True)
+    workspace, folder = fitted(scratch), scratch / "samples"
+    asked = Sampling(models=8, learn_steps=3, unlearn_steps=2, sigma=0.1)
+    sample(workspace, folder, ["00005"], asked)
+
+    def read() -> Any:
+        return [
+            shards.read(path, ("unlearned", 2)).tolist() for path in folder.glob("0*.safetensors")
+        ]
+
+    def again() -> None:
+        sample(workspace, folder, ["00005"], asked)
+
+    def verdict() -> tuple[str | None, Any]:
+        read_sealed_json(folder / shards.RECORD, shards.REMEDY)
+        return None, read()
+
+    return Subject(folder, {"read": read}, verdict, again), {}, {}
+
+
+SUBJECTS: dict[str, Callable[[Path], Made]] = {
     **{
         name: lambda scratch, options=options: made_workspace(options, scratch)
         for name, options in OPTIONS.items()
     },
-    "network": lambda scratch: made_network(None, scratch),
+    "network": made_network,
+    "pipeline": made_pipeline,
+    "samples": made_samples,
 }
