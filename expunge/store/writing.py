@@ -12,6 +12,7 @@ A ledger that decides what is current commits between `prepare` and `commit`, wi
 kill it says which seal is in force (`sole_writer(folder, seal=...)`).
 """
 
+import errno
 import json
 import os
 import secrets
@@ -177,13 +178,17 @@ class Writer:
 
         Raises:
             InvalidInput: no generation has this seal.
+            OSError: the index before cannot be replaced, or is a link, whose content lies elsewhere
+                and would outlive it unseen. What waits goes on waiting.
         """
-        waiting = find_prepared(self.folder, seal)
+        waiting, place = find_prepared(self.folder, seal), self.inside / INDEX
         if waiting is None:
             find_index(self.folder, seal)
-        else:
-            os.replace(waiting[0], self.inside / INDEX)
-            sync(self.inside)
+            return
+        if place.is_symlink():
+            raise OSError(errno.ELOOP, "is a link; delete what it leads to, then it", str(place))
+        os.replace(waiting[0], place)
+        sync(self.inside)
 
     def _chunks(
         self, chunks: Iterable[Chunk | NewChunk], before: Index | None, token: str

@@ -203,6 +203,8 @@ class Folder:
         except NotErased as error:
             for path in error.paths:
                 yield f"{path}: {LINK if path.is_symlink() else 'cannot be deleted'}"
+        except OSError as error:  # such as an index that cannot be replaced
+            yield f"{error.filename2 or error.filename}: {error.strerror}"
         remove_unfinished(self.path / AUDIT)  # of an audit that was killed
         for kind in OURS:
             sync(self.path / kind)

@@ -14,13 +14,12 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.ledger import Lease, Model, Overtaken
-from expunge.store import Locked, NotErased, read, sole_writer
+from expunge.store import Locked, read, sole_writer
 from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.forget import PAUSE, Pending
 from expunge.workspace.status import status
@@ -62,8 +61,12 @@ def _at_work(folder: Folder, progress: Progress) -> tuple[str, ...]:
         try:
             with folder.leased() as lease:
                 folder.finish(lease)
-                with suppress(NotErased):  # `finish` says what is left
-                    _renew(folder, lease, progress)
+                before = folder.look(lambda _, model: model)
+                try:
+                    _renew(folder, lease, before, progress)
+                except OSError:
+                    if folder.look(lambda _, model: model.seal) == before.seal:
+                        raise  # otherwise the new state counts, and `finish` says what is left
                 left = folder.finish(lease)
                 LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
                 return left
@@ -72,7 +75,7 @@ def _at_work(folder: Folder, progress: Progress) -> tuple[str, ...]:
             time.sleep(PAUSE)
 
 
-def _renew(folder: Folder, lease: Lease, progress: Progress) -> None:
+def _renew(folder: Folder, lease: Lease, before: Model, progress: Progress) -> None:
     """Write the new state outside any transaction, then commit.
 
     Raises:
@@ -82,7 +85,6 @@ def _renew(folder: Folder, lease: Lease, progress: Progress) -> None:
     from expunge.workspace.honour import write_generation
     from expunge.workspace.record_chunks import RECORDS
 
-    before = folder.look(lambda _, model: model)
     with sole_writer(folder.saved, seal=before.seal) as writer:
         progress("loading")
         model = loaded(folder, before)

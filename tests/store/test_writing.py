@@ -10,7 +10,16 @@ import pytest
 
 from expunge.core import whole_file
 from expunge.errors import InvalidInput
-from expunge.store import Lineage, NewChunk, erase_rows, read, settle, sole_writer, write
+from expunge.store import (
+    Lineage,
+    NewChunk,
+    erase_rows,
+    read,
+    settle,
+    sole_writer,
+    unerased_files,
+    write,
+)
 from expunge.store.index import digest
 from tests.store.generations import (
     FIT,
@@ -391,3 +400,22 @@ def test_what_a_failure_left_goes_once_the_ledger_says_that_the_old_state_is_cur
     assert files_in(folder) != before
     settle(folder, seal=saved.index.seal)
     assert files_in(folder) == before
+
+
+def test_an_index_that_is_a_link_is_not_replaced_but_named_until_it_is_gone(folder, tmp_path):
+    """What it leads to has digests of files with erased rows, and would outlive the link unseen."""
+    index, seal = folder / "secret/index.json", read(folder).index.seal
+    index.rename(tmp_path / "elsewhere")
+    index.symlink_to(tmp_path / "elsewhere")
+    with (
+        pytest.raises(OSError, match=r"is a link.*index.json"),
+        sole_writer(folder, seal=seal) as writer,
+    ):
+        seal = writer.prepare(following(read(folder)))
+        writer.commit(seal)
+    assert (tmp_path / "elsewhere").exists()
+    assert index in unerased_files(folder, seal=seal)
+    assert read(folder, seal=seal).document["requests"] == 2
+    index.unlink()
+    settle(folder, seal=seal)
+    assert unerased_files(folder, seal=seal) == ()

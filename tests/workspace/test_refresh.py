@@ -1,8 +1,10 @@
 """A refresh: the model stays, the secret state is another, and the one before is in no file."""
 
 import json
+import os
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
@@ -138,6 +140,42 @@ def test_what_cannot_be_erased_keeps_the_refresh_committed_until_somebody_can(wo
     old.unlink()
     assert forget(workspace, ["00003"])["journal"][0]["state"] == "honoured"
     assert not old.is_symlink()
+
+
+def test_an_index_that_cannot_be_replaced_keeps_the_refresh_committed(workspace, monkeypatch):
+    index, replace = workspace / "secret/saved/secret/index.json", os.replace
+
+    def immutable(source, target):
+        if Path(target) == index:
+            raise PermissionError(1, "Operation not permitted", str(source), None, str(target))
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", immutable)
+        with pytest.raises(Pending, match=f"not erased: {index}: Operation not permitted"):
+            refresh(workspace)
+        assert status(workspace)["journal"][0]["state"] == "committed"
+        assert str(index) in status(workspace)["unerased"]
+        assert verify(workspace)["valid"]
+    assert forget(workspace, ["00003"])["journal"][0]["state"] == "honoured"
+    assert status(workspace)["unerased"] == []
+
+
+def test_a_disk_that_is_full_before_the_commit_changes_nothing(workspace, monkeypatch):
+    before = everything_in(workspace)
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "state")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("expunge.workspace.honour.write_generation", full)
+        with pytest.raises(OSError, match="No space left"):
+            refresh(workspace)
+    files, rows = everything_in(workspace)
+    assert files == before[0]
+    assert {name: rows[name] for name in ("models", "journal")} == {
+        name: before[1][name] for name in ("models", "journal")
+    }
 
 
 def test_a_model_that_would_change_is_refused_and_nothing_is_done(workspace, monkeypatch):
