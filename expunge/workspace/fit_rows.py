@@ -26,6 +26,7 @@ from expunge.unlearning.linear.saved_rows import ROWS, ChunkReader
 from expunge.workspace.dates import DateKind, spread_dates
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.options import Options
+from expunge.workspace.plain_columns import plain_columns
 from expunge.workspace.private_values import Label, Unread, private_labels, read_numbers
 from expunge.workspace.record_chunks import record_chunks
 from expunge.workspace.tables import ids_of, is_text
@@ -100,6 +101,7 @@ class FitRows:
         Raises:
             InvalidInput: as `write_private`.
         """
+        table = plain_columns(table, path)
         ids = ids_of(path, table, self.options.id, 1 + self.private)
         for id_ in ids:
             if id_ in public:

@@ -7,13 +7,13 @@ records; those are written again without them, and no other is read.
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from expunge.store import Chunk, NewChunk, Saved, erase_rows
 from expunge.unlearning.linear.saved_rows import bounds_of
+from expunge.workspace.plain_columns import plain_columns
 from expunge.workspace.tables import compute
 
 __all__ = ["RECORDS", "chunk_without", "record_chunks", "records_in", "without_records"]
@@ -23,7 +23,7 @@ RECORDS = "records"  # the table of the private records
 
 def record_chunks(table: pa.Table, first: int) -> Iterator[NewChunk]:
     """The records as chunks; the first of them has this row in the model's tables."""
-    plain = _without_dictionaries(table)
+    plain = plain_columns(table)
     for start, stop in bounds_of(first, first + table.num_rows):
         content = _parquet(plain.slice(start - first, stop - start))
         yield NewChunk(RECORDS, start, stop, content, "parquet")
@@ -50,19 +50,10 @@ def chunk_without(
     ids: Mapping[int, str], column: str, content: bytes, chunk: Chunk, places: Sequence[int]
 ) -> bytes:
     """A chunk's file without the records at these places, whose ids are given by row."""
-    table = records_in(content)
+    table = plain_columns(records_in(content))  # an earlier version let some dictionaries pass
     named = pa.array([ids[chunk.first + place] for place in places], pa.string())
     gone = compute.is_in(table[column].cast(pa.string()), value_set=named)
     return _parquet(table.filter(compute.invert(gone)))
-
-
-def _without_dictionaries(table: pa.Table) -> pa.Table:
-    """The table with each value in its row alone: a dictionary would outlive the rows."""
-    for place, field in enumerate(table.schema):
-        kind: Any = field.type
-        if pa.types.is_dictionary(kind):
-            table = table.set_column(place, field.name, table[field.name].cast(kind.value_type))
-    return table.replace_schema_metadata(None)
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from expunge.errors import InvalidInput
 from expunge.workspace.csv_tables import PLAIN, CsvForm, csv_blocks, silent
+from expunge.workspace.parquet_tables import parquet_batches
 from expunge.workspace.table_limits import USUAL, TableLimits, inflate
-from expunge.workspace.tables import check_columns, first_line, kind_of
+from expunge.workspace.tables import first_line, kind_of
 
 __all__ = ["BLOCK", "table_blocks", "table_files"]
 
@@ -124,11 +124,8 @@ def _parquet(file: Path, limits: TableLimits) -> Iterator[pa.Table]:
             source: Any = io.BytesIO(inflate(file, opened.read(), limits))
         else:
             source = opened
-        table = parquet.ParquetFile(source, pre_buffer=False)
-        check_columns(file, table.schema_arrow.names)
-        # Arrow's threads may outlive a process that exits on bad input, and abort it.
-        for batch in table.iter_batches(4096, use_threads=False):
-            yield pa.Table.from_batches([batch], table.schema_arrow)
+        for batch in parquet_batches(file, source, limits):
+            yield pa.Table.from_batches([batch])
 
 
 def _csv(

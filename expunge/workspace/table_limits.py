@@ -6,19 +6,14 @@ become thirty thousand columns of numbers, whose solver takes minutes and gigaby
 
 import gzip
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-from pyarrow import parquet
-
 from expunge.errors import InvalidInput
 
-__all__ = ["OWN", "USUAL", "TableLimits", "check_width", "inflate", "read_parquet"]
+__all__ = ["OWN", "USUAL", "TableLimits", "check_width", "inflate"]
 
 BLOCK = 1 << 20  # bytes inflated at a time
-BATCH = 4096  # rows of Parquet at a time
 
 
 @dataclass(frozen=True)
@@ -80,29 +75,3 @@ def inflate(path: Path, content: bytes, limits: TableLimits) -> bytes:
             limits.check_size(path, inflated.tell() + len(block))
             inflated.write(block)
     return inflated.getvalue()
-
-
-def read_parquet(path: Path, content: bytes, limits: TableLimits) -> pa.Table:
-    """The table of a Parquet file, read in batches so that its size is seen while it grows.
-
-    Raises:
-        InvalidInput: it is too large, or repeats a column.
-        ArrowException, OSError: it is not Parquet, or damaged.
-    """
-    file = parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False)
-    names = file.schema_arrow.names
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(str(path), f"column {name!r} is there twice")
-    return pa.Table.from_batches(_batches(path, file, limits), file.schema_arrow)
-
-
-def _batches(
-    path: Path, file: parquet.ParquetFile, limits: TableLimits
-) -> Iterator[pa.RecordBatch]:
-    size = 0
-    # Arrow's threads may outlive a process that exits on bad input, and abort it.
-    for batch in file.iter_batches(BATCH, use_threads=False):
-        size += batch.nbytes
-        limits.check_size(path, size)
-        yield batch

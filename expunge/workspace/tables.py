@@ -6,7 +6,7 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from expunge.core.whole_file import check_writable, write_whole
 from expunge.errors import InvalidInput
 from expunge.workspace.csv_tables import PLAIN, CsvForm, read_csv, silent
 from expunge.workspace.given_ids import composed
-from expunge.workspace.table_limits import USUAL, TableLimits, inflate, read_parquet
+from expunge.workspace.parquet_tables import parquet_batches
+from expunge.workspace.table_limits import USUAL, TableLimits, inflate
 
 __all__ = [
-    "check_columns",
     "check_output",
     "compute",
     "first_line",
@@ -81,7 +81,8 @@ def read_table(
         if kind == "csv":
             table = read_csv(path, content, text, form, id_column=id_column, notice=notice)
         else:
-            table = read_parquet(path, content, limits)
+            batches = list(parquet_batches(path, pa.BufferReader(content), limits))
+            table = pa.Table.from_batches(batches) if batches else pa.table({})
     except (pa.ArrowException, zlib.error, EOFError, csv.Error, OSError) as error:
         raise InvalidInput(str(path), f"cannot be read ({first_line(error)})") from error
     if not table.num_rows:
@@ -227,17 +228,6 @@ def _escape(text: str) -> str:
     ("'=1+1", '-5', "'@a", 'a=b')
     """
     return f"'{text}" if text.startswith(FORMULA) and number_in(text) is None else text
-
-
-def check_columns(path: Path, names: Sequence[str]) -> None:
-    """Refuse a column that is there twice.
-
-    Raises:
-        InvalidInput: one is; it is named.
-    """
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(str(path), f"column {name!r} is there twice")
 
 
 def is_text(kind: pa.DataType) -> bool:

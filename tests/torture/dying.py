@@ -12,9 +12,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyarrow import parquet
 from sqlalchemy import Engine, event
 
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "shutil.rmtree"}
@@ -89,6 +91,11 @@ def watch(touches: list[str], moment: int | None, place: str) -> None:
     event.listen(Engine, "before_cursor_execute", before_statement)
     event.listen(Engine, "commit", lambda _: touch("commit"))
     sys.addaudithook(audit)
+
+
+def write_plain_parquet() -> None:
+    """From here on Parquet is not compressed, so a search by bytes sees every value in it."""
+    parquet.write_table = partial(parquet.write_table, compression="none")
 
 
 def copied(start: Path | None, target: Path) -> Path:

@@ -32,6 +32,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from expunge.errors import InvalidInput, NoCertificate, Refused
+from tests.torture.dying import write_plain_parquet
 from tests.torture.sqlite_bytes import harmless_bytes
 from tests.torture.subjects import SUBJECTS, Subject
 
@@ -51,6 +52,7 @@ def rounds(
     count: int, seed: int, scratch: Path, names: Iterable[str] = tuple(SUBJECTS)
 ) -> Iterator[list[dict[str, Any]]]:
     """For each subject its lines, one a file and the search; `count` flips if all are named."""
+    write_plain_parquet()
     for place, name in enumerate(SUBJECTS):
         if name in names:
             subject, searched, there = SUBJECTS[name](scratch / str(place))

@@ -36,7 +36,7 @@ from expunge.store import read
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify
 from tests.repeatable import start_from
-from tests.torture.dying import Child, copied
+from tests.torture.dying import Child, copied, write_plain_parquet
 from tests.torture.subjects import in_short_chunks
 from tests.workspace.killed import ran
 from tests.workspace.tables_made import fitted, private_people
@@ -273,10 +273,12 @@ def start(scratch: Path) -> Path:
     place.mkdir()
     private = private_people()
     private["colour"] = [mark(record) for record in private["id"]]
+    write_plain_parquet()
     with in_short_chunks(CHUNK):
         workspace = fitted(place, private)
     assert len(list(workspace.glob("secret/saved/secret/chunk-*.parquet"))) > 2
-    assert _traces(workspace, set(private["id"]))  # they can be seen where they are
+    for record in private["id"]:
+        assert _traces(workspace, {record}), record  # they can be seen where they are
     return place
 
 

@@ -54,12 +54,6 @@ def test_a_gzip_bomb_is_not_inflated_beyond_the_limit(tmp_path, monkeypatch):
     assert sum(amounts) <= 3 << 20
 
 
-def test_a_parquet_table_in_batches_is_the_table(tmp_path):
-    path = tmp_path / "t.parquet"
-    columns = {"id": [str(row) for row in range(10_000)], "age": list(range(10_000))}
-    assert read_table(write(path, columns)).to_pydict() == columns
-
-
 def test_the_widest_column_and_both_remedies_are_named(tmp_path):
     widths = {"age": 1, "town": 4_999}
     check_width(tmp_path, widths, USUAL)
