@@ -43,9 +43,10 @@ sbom: setup  ## sbom.json, the bill of materials (CycloneDX), and known vulnerab
 	build/security/bin/cyclonedx-py environment --output-format JSON --output-file sbom.json $(BIN)/python
 	$(BIN)/python -m pip freeze --exclude-editable > build/security/installed.txt
 	build/security/bin/pip-audit --disable-pip --no-deps --requirement build/security/installed.txt
-torture: setup  ## kills among processes that ask at once, bits flipped in every file; hours
-	$(BIN)/python -m tests.torture kills --count 500 --seed 0
-	$(BIN)/python -m tests.torture.flips --count 2000 --seed 0
+
+torture: setup  ## kills among processes that ask at once, bits flipped in every file; 40 minutes of a core
+	$(BIN)/python -m tests.torture kills --again --count 500 --seed 0
+	$(BIN)/python -m tests.torture.flips --again --count 3000 --seed 0
 	$(BIN)/python -m tests.torture tables
 
 bench: setup

@@ -58,7 +58,7 @@ def rounds(
             subject, searched, there = SUBJECTS[name](scratch / str(place))
             places = chosen_places(subject, -(-count // len(SUBJECTS)), seed + place)
             yield [
-                traces_left(name, subject, searched, there),
+                *([traces_left(name, subject, searched, there)] if searched else []),
                 *flipped_lines(name, subject, places),
                 *targeted_lines(name, subject),
             ]
