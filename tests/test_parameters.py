@@ -5,17 +5,19 @@ looked up: a parameter without a row fails here, and so does a public record wit
 """
 
 import dataclasses
+import functools
 import inspect
 import math
 
 import numpy as np
 import pytest
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import Normalizer
 from torch import nn
 
-from expunge import accounting, audit, losses, sampling, unlearning
+from expunge import accounting, audit, features, losses, sampling, unlearning
 from expunge.accounting import Assumptions, History, Phase, Poisson
 from expunge.accounting.generalisation import (
     RiskBound,
@@ -63,6 +65,14 @@ SCORES = ("abc", None, ["x"], [[1.0], [1.0, 2.0]])
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [0.2, 0.9]])
 Y = np.array([0, 1, 1, 0])
+TENSORS = (torch.from_numpy(X).float(), torch.from_numpy(Y))
+LOADING = {
+    "folder": "nowhere",
+    "model": nn.Linear(2, 2),
+    "loss": nn.CrossEntropyLoss(),
+    "private": TENSORS,
+}
+BRIEF = unlearning.RetrainNetwork(training=Training(epochs=1))
 LOSS = losses.Logistic(0.1)
 ASSUMPTIONS = Assumptions(0.1, 1.0, 1.0)
 PHASE = Phase(1, 0.5, 1.0, 10, 1)
@@ -89,6 +99,31 @@ def piped(**given):
 
 def regressed(**given):
     return unlearning.CertifiedRegressor(**given).fit(X, Y.astype(float))
+
+
+@functools.cache
+def with_public():
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, size=(400, 2))
+    labels = (rows[:, 0] > 0).astype(int)
+    return unlearning.CertifiedClassifier().fit(rows, labels, public=(rows, labels))
+
+
+def piped_unfitted():
+    return unlearning.CertifiedPipeline([("norm", Normalizer())], unlearning.CertifiedClassifier())
+
+
+@functools.cache
+def network():
+    return unlearner(strategy=BRIEF, random_state=0).fit(TENSORS)
+
+
+def grown(**given):
+    pytest.importorskip("lightgbm")
+    return features.TreeLeaves(**{"trees": 2, "min_leaf": 1} | given).fit(X, Y)
+
+
+def encoded(**given):
+    return features.DeclaredColumns(**given).fit().transform(X)
 
 
 def unlearner(**given):
@@ -644,6 +679,133 @@ TABLE = {
         {"features": (X * 0, X[:0], X * NAN, X + INF)},
     ),
 }
+TABLE[features.TreeLeaves] = (
+    grown,
+    {},
+    {
+        "trees": COUNT,
+        "leaves": (*COUNT_FROM_1, 1),
+        "raw": (*OR_PUBLIC[:4], -1.0, None),
+        "ranges": (1, "ab", True, NAN, [(0, 1)], {0: 1}, {0: (1, 0)}, {9: (0, 1)}, {0: (0, NAN)}),
+        "random_trees": COUNT,
+        "task": WORD,
+        "target_range": (1, "ab", True, NAN, [], (0,), (1, 0), (0, NAN), (None, 1)),
+        "learning_rate": SHARE,
+        "min_leaf": COUNT_FROM_1,
+        "random_state": SEED,
+    },
+)
+TABLE[features.DeclaredColumns] = (
+    encoded,
+    {"ranges": {0: (0, 1)}},
+    {
+        "ranges": (1, "ab", True, NAN, [(0, 1)], {0: 1}, {0: (1, 0)}, {9: (0, 1)}, {0: (0, NAN)}),
+        "categories": (1, "ab", {0: "ab"}, {0: []}, {0: [1, 1]}, {0: [{}]}, {0: [[1], [2, 3]]}),
+    },
+)
+
+# The same for verbs of what was fitted: (what is called, a call that works, nonsense).
+NO_ROWS = (None, "x", NAN, 0, object(), {}, {"a": 1}, [])
+NO_TABLE = (*NO_ROWS, np.zeros((2, 2, 2)), [1.0], [["a", 1]])
+WIDE = np.zeros((2, 7))
+NO_LABELS = ([], ["x"], [NAN], [None], [[0, 1]], [0, 1])
+NO_PATH = (None, 1, NAN, True, [], b"x", object())
+NO_IDS = (NAN, [None], [NAN], np.array([NAN]), [[]], [{}], [1, 2], ["a", "a"])
+UNKNOWN = ([], None, NAN, "nobody", [-1], 10**9, [0, 0], [{}], 0.5, True)
+ADDING = {"X": X[:1], "y": Y[:1], "ids": ["new"]}
+NEWCOMERS = {
+    "X": (*NO_TABLE, WIDE, X[:1] * NAN, X[:0]),
+    "y": (None, "x", NAN, object(), {}, *NO_LABELS),
+    "ids": NO_IDS,
+    "again": FLAG,
+    "request": (1, "", [], NAN, True),
+}
+VERBS = {
+    "add": (lambda **given: classified().add(**given), ADDING, NEWCOMERS),
+    "pipeline add": (  # tables of something else are the steps' business
+        lambda **given: piped().add(**given),
+        ADDING,
+        NEWCOMERS | {"X": NO_ROWS},
+    ),
+    "forget": (
+        lambda **given: classified().forget(**given),
+        {"ids": 0},
+        {"ids": UNKNOWN, "request": (1, "", [], NAN, True)},
+    ),
+    "placebo": (lambda **given: classified().placebo(**given), {"ids": 0}, {"ids": UNKNOWN}),
+    "plan": (lambda **given: classified().plan(**given), {"forget": 1}, {"forget": COUNT_FROM_1}),
+    "capacity_curve": (
+        lambda **given: with_public().capacity_curve(**given),
+        None,
+        {"capacities": (1, "ab", NAN, [], [0], [2.0], [NAN], ["a"], [None], [True])},
+    ),
+    "fit": (
+        lambda **given: unlearning.CertifiedClassifier().fit(**{"X": X, "y": Y} | given),
+        {},
+        {"public": (1, "ab", X, (X,), (X, 1), (X, None), (X, Y[:1])), "ids": NO_IDS},
+    ),
+    "pipeline fit": (
+        lambda **given: piped_unfitted().fit(**{"X": X, "y": Y} | given),
+        {},
+        {
+            "X": ([], {}, {"a": 1}, None, 1, "x"),
+            "public": (1, "ab", X, (X,), (X, 1), (X, None), (X, Y[:1]), ({}, Y), ([], Y[:1])),
+            "ids": NO_IDS,
+        },
+    ),
+    "names": (
+        lambda **given: piped(steps=[("as it is", "passthrough")]).get_feature_names_out(**given),
+        {},
+        {"input_features": (1, "ab", NAN, {}, [["a", "b"]])},
+    ),
+    "a placebo's predict": (
+        lambda **given: classified().placebo(0).predict(**given),
+        {"features": X},
+        {"features": (*NO_TABLE, WIDE, X * NAN)},
+    ),
+    "a released model's predict": (
+        lambda **given: classified().release().predict(**given),
+        {"rows": X},
+        {"rows": (*NO_TABLE, WIDE, X * NAN)},
+    ),
+    "a released pipeline's predict": (
+        lambda **given: piped().release().predict(**given),
+        {"rows": X},
+        {"rows": NO_ROWS[:-1]},
+    ),
+    "save": (lambda **given: classified().save(**given), None, {"folder": NO_PATH}),
+    "generation": (lambda **given: classified().generation(**given), None, {"folder": NO_PATH}),
+    "an unlearner's save": (
+        lambda **given: network().save(**given),
+        None,
+        {"folder": NO_PATH},
+    ),
+    "load": (
+        lambda **given: unlearning.linear.estimator.load(**{"folder": "nowhere"} | given),
+        None,
+        {"folder": NO_PATH, "on_disk": FLAG, "seal": (1, NAN, True, [])},
+    ),
+    "a pipeline's load": (unlearning.load, None, {"folder": NO_PATH}),
+    "an unlearner's load": (
+        lambda **given: unlearning.TorchUnlearner.load(**LOADING | given),
+        None,
+        {"folder": NO_PATH, "certificate": RECORD},
+    ),
+    "an unlearner's fit": (
+        lambda **given: unlearner(strategy=BRIEF).fit(**{"private": TENSORS} | given),
+        {},
+        {
+            "private": (None, 1, "ab", [], (TENSORS[0], 1), (1, TENSORS[1]), (TENSORS[0], NAN)),
+            "ids": NO_IDS,
+        },
+    ),
+}
+CALLED = [
+    pytest.param(call, given or {}, name, bad, id=f"{verb}-{name}-{index}")
+    for verb, (call, given, rows) in VERBS.items()
+    for name, values in rows.items()
+    for index, bad in enumerate(values)
+]
 CASES = [
     pytest.param(subject, name, bad, id=f"{subject.__name__}-{name}-{index}")
     for subject, (_, _, rows) in TABLE.items()
@@ -668,7 +830,7 @@ def test_every_public_record_and_estimator_has_a_table():
     }  # fmt: skip
     public = {
         getattr(package, name)
-        for package in (accounting, audit, losses, sampling, unlearning)
+        for package in (accounting, audit, features, losses, sampling, unlearning)
         for name in package.__all__
         if name not in made_by_us
     }
@@ -695,8 +857,37 @@ def test_nonsense_is_refused_in_one_line_that_names_the_parameter(subject, name,
     assert raised_by_us(refused)
 
 
+@pytest.mark.parametrize(
+    "verb", [verb for verb, (_, given, _) in VERBS.items() if given is not None]
+)
+def test_the_call_beside_each_verb_works(verb):
+    call, given, _ = VERBS[verb]
+    call(**given)
+
+
+@pytest.mark.parametrize(("call", "given", "name", "bad"), CALLED)
+def test_verbs_refuse_nonsense_in_one_line_from_here(call, given, name, bad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"{name}|{SAID_OF.get(name, name)}") as refused:
+        call(**{**given, name: bad})
+    assert "\n" not in str(refused.value)
+    assert raised_by_us(refused)
+    assert not list(tmp_path.iterdir())
+
+
+SAID_OF = {
+    "capacities": "capacity",
+    "ids": "forget",
+    "public": "X",
+    "features": "X|rows",
+    "rows": "X|rows|features",
+    "private": "ids",
+}
+
+
 # Where another word says it better, or the parameter is refused together with another.
 NAMED_AS = {
+    (features.DeclaredColumns, "ranges"): ("no column",),
     (EpsilonDelta, "level"): ("epsilon",),
     (learn_unlearn, "learn_steps"): ("steps",),
     (learn_unlearn, "unlearn_steps"): ("steps",),
@@ -765,7 +956,10 @@ def test_a_plan_for_a_senseless_number_of_records_is_refused(bad):
 
 
 def test_dataclasses_of_this_table_are_frozen():
-    """What was checked cannot be changed behind the check's back."""
+    """What was checked cannot be changed behind the check's back.
+
+    scikit-learn's estimators may change: what a certificate rests on is their frozen state.
+    """
     for subject in TABLE:
-        if dataclasses.is_dataclass(subject):
+        if dataclasses.is_dataclass(subject) and not issubclass(subject, BaseEstimator):
             assert subject.__dataclass_params__.frozen, subject

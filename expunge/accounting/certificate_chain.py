@@ -79,7 +79,7 @@ def chain_differences(certificates: Sequence[Certificate]) -> list[Difference]:
         else:
             faults += [
                 Difference(f"{place}: {field}", problem)
-                for field, problem in _miscounted(before, after)
+                for field, problem in (*_miscounted(before, after), *_unlike(before, after))
             ]
     return faults
 
@@ -89,11 +89,63 @@ def _miscounted(before: Certificate, after: Certificate) -> list[tuple[str, str]
     faults, earlier = [], f"certificate {before.sequence}"
     if _at_fit(after) != _at_fit(before):
         faults.append(("records", f"has {_at_fit(after)} at fit, {earlier} {_at_fit(before)}"))
-    for name in ("joined", "forgotten"):
+    for name in ("joined", "forgotten", "generation"):
         least, counted = getattr(before, name) or 0, getattr(after, name) or 0
         if counted < least:
             faults.append((name, f"is {counted}, but {earlier} had {least} already"))
+    models, moved = after.generation - before.generation, _moved(after) - _moved(before)
+    if not faults and not 1 <= models <= moved:
+        faults.append(("generation", f"{models} more models than {earlier}, for {moved} records"))
     return faults
+
+
+def _moved(certificate: Certificate) -> int:
+    """How many records have joined or left: at least one for every model."""
+    return (certificate.forgotten or 0) + (certificate.joined or 0)
+
+
+def _unlike(before: Certificate, after: Certificate) -> list[tuple[str, str]]:
+    """What a fit fixes, or what cannot be undone, and the certificate before has otherwise."""
+    faults, earlier = [], f"certificate {before.sequence}"
+    fixed = {
+        "strategy": lambda one: one.strategy,
+        "claim.delta": lambda one: one.delta,
+        "capacity": lambda one: one.capacity,
+        "budget": lambda one: one.budget,
+        "provenance.noise": lambda one: one.provenance.noise,
+        "provenance.labels": lambda one: one.provenance.labels,
+    }
+    for field, of in fixed.items():
+        if of(after) != of(before):
+            faults.append((field, f"is {of(after)}, {earlier} has {of(before)}"))
+    if (before.provenance.state, after.provenance.state) == ("copied", "sole"):
+        faults.append(("provenance.state", f"is sole, but {earlier} says that it was copied"))
+    kind = KINDS.get(after.strategy)
+    if kind is not None and kind.learns and not faults and not _goes_on(before, after):
+        faults.append(("history", f"does not go on from that of {earlier}"))
+    return faults
+
+
+def _goes_on(before: Certificate, after: Certificate) -> bool:
+    """Whether a history of learning and requests begins with the phases of the one before.
+
+    Records that left since count as forgotten in the same phases, whose batches hold the same.
+    """
+    (known, phases), (later, more) = (
+        (made[0], made[1].phases)
+        for made in (before.records_of_history(), after.records_of_history())
+    )
+    lasting = ("strong_convexity", "smoothness", "lipschitz", "radius", "clip", "weight_decay")
+    if any(getattr(known, name) != getattr(later, name) for name in lasting):
+        return False
+    if len(more) <= len(phases):
+        return False
+    same = ("steps", "step_size", "sigma", "samples", "rounding", "batch_size")
+    return all(
+        all(getattr(one, name) == getattr(other, name) for name in same)
+        and one.forgotten <= other.forgotten
+        for one, other in zip(phases, more, strict=False)
+    )
 
 
 def _at_fit(certificate: Certificate) -> int:

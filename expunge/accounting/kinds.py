@@ -39,6 +39,7 @@ class Kind:
         learns: The history holds the learning steps too, so that it counts the forgotten records.
         holds: Whether a history is of this kind.
         noise_free: The model carries no noise, so that only a salted file may be named.
+        keeps_secrets: A fit keeps secret state for the next request, which its certificate lists.
         formerly: What certificates of earlier versions call the comparator; they still verify.
     """
 
@@ -46,6 +47,7 @@ class Kind:
     learns: bool
     holds: Callable[[Assumptions, History], bool]
     noise_free: bool = False
+    keeps_secrets: bool = False
     formerly: tuple[str, ...] = ()
 
 
@@ -94,6 +96,7 @@ RELEASE = Kind(
     "proven to be within the same distance of the minimiser, then one draw of the same noise",
     learns=False,
     holds=_is_release,
+    keeps_secrets=True,
     formerly=(
         "retraining by the same rule on the records without any forgotten one: any solver to the "
         "same gradient norm, then one draw of the same noise",

@@ -191,7 +191,7 @@ def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stat
         raise InvalidInput("model_sha256", "of a model without noise: it needs a commitment")
     if stated.workspace is not None:
         check_retained(history)
-        _check_fit(stated)
+        _check_fit(stated, kind)
     joined = _joined(stated, kind, history)
     records = _records(stated, kind, history, joined)
     forgotten = _forgotten(stated, kind, history, records, joined)
@@ -259,6 +259,11 @@ def _forgotten(stated: Stated, kind: Kind, history: History, records: int, joine
         )
     if not stated.sequence <= max(1, forgotten) + joined:
         raise InvalidInput("sequence", f"is {stated.sequence}, with {forgotten} forgotten records")
+    if stated.workspace is not None and not stated.generation <= max(1, forgotten + joined):
+        raise InvalidInput(
+            "generation",
+            f"{stated.generation} models, with {forgotten} forgotten and {joined} joined records",
+        )
     if (stated.subjects or 0) > forgotten:
         raise InvalidInput("subjects", f"{stated.subjects} of {forgotten} records")
     return forgotten
@@ -284,7 +289,7 @@ def _check_chain(stated: Stated) -> None:
         raise InvalidInput("requests", f"{len(stated.requests)} named by {stated.sequence}")
 
 
-def _check_fit(stated: Stated) -> None:
+def _check_fit(stated: Stated, kind: Kind) -> None:
     """Refuse a certificate of a fit that leaves out what every fit knows.
 
     Raises:
@@ -295,3 +300,5 @@ def _check_fit(stated: Stated) -> None:
     for name in ("noise", "state"):
         if getattr(stated.provenance, name) is None:
             raise InvalidInput(f"provenance.{name}", "is missing: a fit knows where it came from")
+    if kind.keeps_secrets and not stated.retained:
+        raise InvalidInput("retained", f"is missing: {stated.strategy} keeps an un-noised solution")

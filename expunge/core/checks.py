@@ -7,6 +7,7 @@ tensors are not. Numbers lie where products of a few of them neither overflow no
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -34,6 +35,7 @@ __all__ = [
     "number",
     "open_share",
     "optional",
+    "path_like",
     "positive",
     "positive_or_infinite",
     "share",
@@ -192,6 +194,13 @@ def function(name: str, value: Any) -> Any:
     """Accept anything that can be called."""
     if not callable(value):
         raise InvalidInput(name, f"must be a function, not {_describe(value)}")
+    return value
+
+
+def path_like(name: str, value: Any) -> Any:
+    """Accept a path, as text or as Python's own."""
+    if not isinstance(value, str | os.PathLike):
+        raise ValueError(f"{name}: must be a path, not {_describe(value)}")
     return value
 
 

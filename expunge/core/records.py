@@ -73,7 +73,9 @@ def tensors_of(records: Any, what: str) -> tuple[Inputs, Tensor]:
         fields = _read(records, what, None)
     else:
         raise InvalidInput(what, "give (inputs, targets) or a DataLoader of a map-style dataset")
-    if fields.targets.ndim and not len(fields.targets):
+    if not fields.targets.ndim:
+        raise InvalidInput(what, f"{TARGETS} must be one for each record, not a single value")
+    if not len(fields.targets):
         raise InvalidInput(what, "holds no records")
     for name, part in (*fields.inputs.items(), (TARGETS, fields.targets)):
         if part.ndim == 0 or len(part) != len(fields.targets):

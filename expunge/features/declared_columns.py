@@ -1,9 +1,11 @@
 """Columns encoded from what a schema declares about them; no record is looked at to fit.
 
-number      (2 x - low - high) / (high - low), clipped to [-1, 1]; a missing value is 0
+number      (2 x - low - high) / (high - low), clipped to [-1, 1]; a missing value is 0, and so is
+            one that cannot be read: no single record decides whether there is a model
 category    one column for each declared value; anything else is 0 in all of them
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,12 +79,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):
         }
         categories = {}
         for column, known in (self.categories or {}).items():
-            values = np.asarray(known).tolist() if not isinstance(known, str) else None
-            if not isinstance(values, list) or not values or len(set(values)) != len(values):
-                raise InvalidInput(
-                    f"categories[{column!r}]", "must be a list of values, each given once"
-                )
-            categories[column] = values
+            categories[column] = _known_values(f"categories[{column!r}]", known)
         if not ranges and not categories:
             raise InvalidInput("ranges", "declare the columns that are used, or their categories")
         return ranges, categories
@@ -102,15 +99,43 @@ def _column(rows: Any, name: Any) -> np.ndarray:
         raise InvalidInput("X", f"has no column {name!r}, which is declared") from error
 
 
-def _scale(values: np.ndarray, low: float, high: float) -> np.ndarray:
+def _known_values(where: str, known: Any) -> list[Any]:
+    """The declared values of a column.
+
+    Raises:
+        InvalidInput: they are no list of texts and numbers, each given once.
+    """
     try:
-        numbers = values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            "X", f"a column with a declared range holds no number: {error}"
-        ) from error
-    scaled = (2 * numbers - low - high) / (high - low)
+        values = None if isinstance(known, str) else np.asarray(known).tolist()
+        for value in values or ():
+            if isinstance(value, int | float) and not math.isnan(value):
+                float(value)  # beyond a float it could be compared with nothing
+        once = isinstance(values, list) and 0 < len(set(values)) == len(values)
+    except (TypeError, ValueError, OverflowError):
+        values, once = None, False
+    if values is None or not once:
+        raise InvalidInput(where, "must be a list of values, each given once")
+    return values
+
+
+def _scale(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    scaled = (2 * _numbers(values) - low - high) / (high - low)
     return np.nan_to_num(np.clip(scaled, -1, 1), nan=0.0)
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """Values as float64, NaN where one cannot be read."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([_number(value) for value in values.tolist()], dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _one_hot(values: np.ndarray, known: list[Any]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Rows as users have them, cut by number: arrays, DataFrames, sparse matrices, lists of texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ def count_rows(rows: Any) -> int:
     """How many rows there are.
 
     Raises:
-        InvalidInput: a single value or a single row of numbers, or something without a length.
+        InvalidInput: a single value or a single row of numbers, or something without rows.
     """
     shape = getattr(rows, "shape", None)
     if shape is not None and len(shape):
@@ -28,7 +28,8 @@ def count_rows(rows: Any) -> int:
         return int(shape[0])
     if shape is None and hasattr(rows, "__array__"):
         return count_rows(np.asarray(rows))
-    if shape is not None or isinstance(rows, str | bytes) or not hasattr(rows, "__len__"):
+    loose = shape is None and not hasattr(rows, "iloc") and not isinstance(rows, Sequence)
+    if shape is not None or loose or isinstance(rows, str | bytes):
         raise InvalidInput("X", f"must have rows, not be a single {type(rows).__name__}")
     return len(rows)
 

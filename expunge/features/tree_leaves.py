@@ -16,7 +16,16 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expunge.core.checks import check_values, choice, count, either, integer, not_negative, share
+from expunge.core.checks import (
+    check_values,
+    choice,
+    count,
+    either,
+    integer,
+    not_negative,
+    optional,
+    share,
+)
 from expunge.features.boosted_trees import count_leaves, find_leaves, grow
 from expunge.features.column_ranges import declared_range, range_columns
 from expunge.features.random_trees import RandomTrees
@@ -168,22 +177,25 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
             "min_data_in_leaf": checked["min_leaf"],
             "seed": checked["random_state"],
         }
-        targets, objective, together = self._targets(y, checked["task"])
+        targets, objective, together = self._targets(y, checked)
         if not checked["trees"] or len(np.unique(targets)) < 2:
             return ""
         rounds = max(1, checked["trees"] // together)
         return grow(X, targets, rounds, settings | objective)
 
-    def _targets(self, y: np.ndarray, task: str) -> tuple[np.ndarray, dict[str, Any], int]:
+    def _targets(
+        self, y: np.ndarray, checked: dict[str, Any]
+    ) -> tuple[np.ndarray, dict[str, Any], int]:
         """What the trees predict, by which objective, and how many are grown in a round."""
+        task, clipped_to = checked["task"], checked["target_range"]
         if task == "classification" or (task == "auto" and _are_labels(y)):
             labels, encoded = np.unique(y, return_inverse=True)
             if len(labels) <= 2:
                 return encoded, {"objective": "binary"}, 1
             return encoded, {"objective": "multiclass", "num_class": len(labels)}, len(labels)
         targets = y.astype(np.float64)
-        if self.target_range is not None:
-            targets = np.clip(targets, *declared_range("target_range", self.target_range))
+        if clipped_to is not None:
+            targets = np.clip(targets, *clipped_to)
         return targets, {"objective": "regression"}, 1
 
     def _choose_raw(
@@ -195,7 +207,7 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
         scales: RawColumns,
     ) -> float:
         """The weight of raw columns under which trees of half the rows tell the other half best."""
-        targets, objective, _ = self._targets(y, checked["task"])
+        targets, objective, _ = self._targets(y, checked)
         classes = objective["objective"] != "regression"
         if len(X) < FEWEST or len(np.unique(targets)) < 2:
             return UNCHOSEN
@@ -219,6 +231,7 @@ RULES = {
     "raw": either("public", _weight),
     "random_trees": count(0),
     "task": choice("auto", "classification", "regression"),
+    "target_range": optional(declared_range),
     "learning_rate": share,
     "min_leaf": count(1),
     "random_state": integer,

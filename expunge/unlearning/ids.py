@@ -146,7 +146,7 @@ def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
     """The row of each private id, row numbers by default; public rows come first.
 
     Raises:
-        ValueError: there are not as many ids as records, or an id is given twice.
+        ValueError: there are not as many ids as records, one is missing, or one is given twice.
     """
     if ids is None:
         return RowNumbers(count, offset)
@@ -155,10 +155,20 @@ def id_rows(ids: Any, count: int, offset: int) -> Mapping[Any, int]:
         raise ValueError(f"ids: {len(listed)} ids for {count} private records")
     rows: dict[Any, int] = {}
     for i, id_ in enumerate(listed):
+        if id_ is None or not _equals_itself(id_):
+            raise ValueError(f"ids: {id_!r} is no id: nobody could ask for that record again")
         if id_ in rows:
             raise ValueError(f"ids: {id_!r} is given twice")
         rows[id_] = offset + i
     return NamedRows(rows)
+
+
+def _equals_itself(id_: Any) -> bool:
+    """Whether an id can be looked up; NaN, and the missing values of data frames, cannot."""
+    try:
+        return bool(id_ == id_)
+    except (TypeError, ValueError):
+        return False
 
 
 def as_list(ids: Any) -> list[Any]:

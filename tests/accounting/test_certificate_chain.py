@@ -1,6 +1,7 @@
 """Certificates that follow each other, and what their models say together."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -10,7 +11,7 @@ from expunge.accounting.certificate_chain import chain_differences, joint, joint
 from expunge.accounting.history import History, Phase
 from expunge.accounting.issue import issue
 from expunge.accounting.reservations import Provenance
-from expunge.accounting.stated import Stated
+from expunge.accounting.stated import Retained, Stated
 from expunge.accounting.verification import differences
 from expunge.errors import Refused
 
@@ -35,6 +36,7 @@ def facts(number, before, **changes):
         "model_sha256": "b" * 64, "generation": number, "sequence": number,
         "previous": None if before is None else before.sha256,
         "earlier_releases": "not covered" if number > 1 else None,
+        "retained": [Retained(what="the un-noised solution")],
     }  # fmt: skip
     return Stated(**stated | changes)
 
@@ -92,7 +94,8 @@ def descent(number, before, observer):
     """Noisy descent after so many requests, each for one record."""
     released = observer == "all"
     phases = [
-        Phase(50, 0.5, 2.0, 100 - done, number - done, released=released) for done in range(number)
+        Phase(5 if done else 50, 0.5, 2.0, 100 - done, number - done, released=released)
+        for done in range(number)
     ]
     history = History((*phases, Phase(5, 0.5, 2.0, 100 - number)))
     stated = facts(number, before, strategy="langevin", earlier_releases=None)
@@ -163,6 +166,69 @@ def test_records_that_joined_cannot_be_fewer_than_before():
     first = issue(RELEASE, draw(101, 0.5), delta=1e-5, stated=facts(1, None, records=102, joined=2))
     (fault,) = chain_differences([first, second_of(first, 98, records=101, joined=1)])
     assert fault == ("certificate 2: joined", "is 1, but certificate 1 had 2 already")
+
+
+RELABELLED = Provenance(noise="operating system", labels="public", state="sole")
+
+
+@pytest.mark.parametrize(
+    ("change", "culprit"),
+    [
+        ({"generation": 5}, "generation"),  # five models, and two records that left in all
+        ({"strategy": "head"}, "strategy"),
+        ({"provenance": Provenance(noise="seeded", state="sole")}, "provenance.noise"),
+        ({"provenance": RELABELLED}, "provenance.labels"),
+    ],
+)
+def test_what_a_fit_fixes_is_the_same_on_all_its_certificates(change, culprit):
+    first = issue(RELEASE, draw(97, 0.5), delta=1e-5, stated=facts(1, None))
+    assert chain_differences([first, second_of(first, 95)]) == []
+    (fault,) = chain_differences([first, second_of(first, 95, **change)])
+    assert fault.field == f"certificate 2: {culprit}"
+
+
+def test_the_same_model_is_not_certified_twice():
+    first = issue(RELEASE, draw(97, 0.5), delta=1e-5, stated=facts(1, None, generation=2))
+    (fault,) = chain_differences([first, second_of(first, 95)])
+    assert fault == ("certificate 2: generation", "0 more models than certificate 1, for 2 records")
+
+
+def test_a_state_that_was_copied_stays_copied():
+    copied = Provenance(noise="operating system", state="copied")
+    first = issue(RELEASE, draw(99, 0.5), delta=1e-5, stated=facts(1, None, provenance=copied))
+    assert chain_differences([first, second_of(first, 98, provenance=copied)]) == []
+    (fault,) = chain_differences([first, second_of(first, 98)])
+    assert fault.field == "certificate 2: provenance.state"
+    sole = issue(RELEASE, draw(99, 0.5), delta=1e-5, stated=facts(1, None))
+    assert chain_differences([sole, second_of(sole, 98, provenance=copied)]) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": 5},
+        {"sigma": 4.0},
+        {"step_size": 0.4},
+        {"rounding": 1e-9},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("observer", ["final", "all"])
+def test_a_history_begins_with_that_of_the_certificate_before(observer, change):
+    first = descent(1, None, observer)
+    second = descent(2, first, observer)
+    assert chain_differences([first, second]) == []
+    assumptions, history = second.records_of_history()
+    phases = (replace(history.phases[0], **change), *history.phases[1:])
+    known = {name: getattr(second, name) for name in Stated.model_fields} | {"witness": None}
+    known = Stated.model_validate(known)
+    altered = issue(assumptions, History(phases), delta=1e-5, stated=known)
+    assert differences(altered) == []
+    (fault,) = chain_differences([first, altered])
+    assert fault == ("certificate 2: history", "does not go on from that of certificate 1")
+    other = issue(replace(assumptions, lipschitz=0.5), history, delta=1e-5, stated=known)
+    (fault,) = chain_differences([first, other])
+    assert fault.field == "certificate 2: history"
 
 
 def test_one_certificate_has_nothing_to_be_seen_together_with():

@@ -117,6 +117,7 @@ OF_A_FIT = {
     "workspace": "ab" * 16,
     "commitments": {"model": "cd" * 32},
     "provenance": {"noise": "operating system", "state": "sole"},
+    "retained": [{"what": "the un-noised solution"}],
 }
 
 
@@ -175,6 +176,20 @@ def test_every_certificate_of_a_fit_is_for_somebody_who_left_or_joined():
         issue(*release, delta=1e-5, stated=word)
     grown = word.model_copy(update={"joined": 40})
     assert issue(*release, delta=1e-5, stated=grown).sequence == 50
+    models = grown.model_copy(update={"generation": 51})
+    with pytest.raises(InvalidInput, match="generation: 51 models, with 10 forgotten and 40"):
+        issue(*release, delta=1e-5, stated=models)
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_secret_state_that_every_request_of_a_strategy_leaves_cannot_be_kept_quiet(strategy):
+    history = HISTORIES[KIND_OF.get(strategy, strategy)]
+    bare = stated(strategy, **OF_A_FIT | {"retained": []})
+    if not KINDS[strategy].keeps_secrets:
+        assert issue(*history, delta=1e-5, stated=bare).retained == []
+        return
+    with pytest.raises(InvalidInput, match="retained: is missing"):
+        issue(*history, delta=1e-5, stated=bare)
 
 
 def test_records_that_joined_are_those_of_the_history_where_it_learns():

@@ -41,6 +41,9 @@ def test_columns_of_arrays_go_by_number():
         ({"categories": {"town": []}}, r"categories\['town'\]: must be a list"),
         ({"categories": {"town": "ab"}}, r"categories\['town'\]: must be a list"),
         ({"categories": {"town": ["a", "a"]}}, r"categories\['town'\]: must be a list"),
+        ({"categories": {"town": [["a"], ["b"]]}}, r"categories\['town'\]: must be a list"),
+        ({"categories": {"town": [{}]}}, r"categories\['town'\]: must be a list"),
+        ({"categories": {"town": [10**400]}}, r"categories\['town'\]: must be a list"),
     ],
 )
 def test_declarations_that_make_no_sense_are_named(given, said):
@@ -51,5 +54,10 @@ def test_declarations_that_make_no_sense_are_named(given, said):
 def test_a_declared_column_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="X: has no column 'age'"):
         DECLARED.transform(FRAME[["town"]])
-    with pytest.raises(ValueError, match="a column with a declared range holds no number"):
-        DeclaredColumns(ranges={"name": (0, 1)}).transform(FRAME)
+
+
+def test_a_value_that_cannot_be_read_is_missing_and_no_reason_to_refuse():
+    """One record would otherwise decide whether there is a model, and the refusal would show it."""
+    mixed = pd.DataFrame({"age": ["20", "sixty", None, 10**400, object(), 60]}, dtype=object)
+    encoded = DeclaredColumns(ranges={"age": (0, 100)}).fit().transform(mixed)
+    assert encoded[:, 0].tolist() == pytest.approx([-0.6, 0, 0, 0, 0, 0.2])

@@ -1,6 +1,9 @@
 """Ids: one for each private record, and only such ids can be forgotten."""
 
+import math
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -79,3 +82,10 @@ def test_ids_of_newcomers_are_as_many_as_they_are_and_given_once():
     ):
         with pytest.raises(ValueError, match=said):
             new_ids(known, ids, 2)
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, np.float64("nan"), pd.NA, pd.NaT])
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series], ids=lambda kind: kind.__name__)
+def test_a_missing_id_is_refused_because_nobody_could_ask_for_that_record(kind, missing):
+    with pytest.raises(ValueError, match="is no id: nobody could ask for that record again"):
+        id_rows(kind([missing, 1.0]), 2, 0)

@@ -48,7 +48,7 @@ def _rows(estimator: BaseEstimator, fitted: LinearFitted, features: Any) -> Tens
     kind = torch.empty(0, dtype=fitted.job.features.dtype).numpy().dtype
     try:
         given = checked_rows(estimator, features, kind, ensure_all_finite=False)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InvalidInput("X", " ".join(str(error).split())) from error
     rows = alike(given, isinstance(fitted.job.features, SparseRows))
     if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():

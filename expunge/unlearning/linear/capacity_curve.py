@@ -92,6 +92,8 @@ def _sigmas(
     job: LinearJob, strategy: Langevin, capacities: Sequence[float]
 ) -> list[tuple[float, int, float]]:
     """(capacity, records, sigma), in order."""
+    if isinstance(capacities, str | bytes) or not hasattr(capacities, "__iter__"):
+        raise InvalidInput("capacities", "must be a list of shares of the private records")
     noise: dict[int, tuple[float, int, float]] = {}
     for capacity in sorted(float(share("capacity", each)) for each in capacities):
         records = records_of_capacity(capacity, job.roster)

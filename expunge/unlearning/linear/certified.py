@@ -24,7 +24,7 @@ from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
-from expunge.core.checks import flag, integer
+from expunge.core.checks import flag, integer, path_like
 from expunge.core.rows import bounded_tables, public_row_norm
 from expunge.core.stored_rows import StoredRows
 from expunge.errors import NoCertificate
@@ -71,6 +71,8 @@ from expunge.unlearning.settings import describe
 from expunge.unlearning.strategy import Strategy, strategy_of
 
 __all__ = ["Certified", "unchanged_on_failure", "was_released"]
+
+WRITTEN_ANEW = ("classes", "class_weight")  # parameters that a file holds in another form
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -278,9 +280,10 @@ class Certified(Parameters, BaseEstimator):
         continued once.
 
         Raises:
-            ValueError: the folder holds something else, a later request or another fit's, or the
-                model has a loss of the user's.
+            ValueError: the folder holds something else, a later request or another fit's, the
+                model has a loss of the user's, or a parameter set since fit cannot be saved.
         """
+        path_like("folder", folder)
         fitted, kept = self.fitted_, self._kept_parameters()
         self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
         write_fitted(fitted, folder, type(self).__name__, kept)
@@ -291,13 +294,19 @@ class Certified(Parameters, BaseEstimator):
         Raises:
             ValueError: the model has a loss of the user's.
         """
+        path_like("folder", folder)
         fitted, kept = self.fitted_, self._kept_parameters()
         self._state = replace(fitted, copied=True)
         return generation_of(fitted, folder, type(self).__name__, kept)
 
     def _kept_parameters(self) -> dict[str, Any]:
-        """Parameters and names of features, as JSON brings them back."""
+        """Parameters and names of features, as JSON brings them back.
+
+        Raises:
+            ValueError: labels or weights that were set since are none.
+        """
         given = self.get_params(deep=False)
+        check_parameters({name: given[name] for name in WRITTEN_ANEW if name in given})
         parameters = {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items()}
         parameters.pop("loss", None)
         parameters["strategy"] = describe(parameters["strategy"], "strategy")
@@ -491,6 +500,8 @@ class Certified(Parameters, BaseEstimator):
         features, labels = public
         rows = alike(checked_rows(self, features, like.dtype), sparse.issparse(like))
         labels = np.asarray(labels)
+        if labels.ndim == 0:
+            raise ValueError(f"public: labels must be a list, one for each row, not {labels!r:.40}")
         if len(labels) != rows.shape[0]:
             raise ValueError(f"public: {rows.shape[0]} rows and {len(labels)} labels")
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():

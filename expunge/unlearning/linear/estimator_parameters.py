@@ -90,7 +90,10 @@ def _labels(name: str, value: Any) -> Any:
     """A list of labels, none of them missing, none twice."""
     if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
         raise ValueError(f"{name}: must be a list of labels, not {type(value).__name__}")
-    labels = np.asarray(value)
+    try:
+        labels = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: must be a list of labels, not of lists") from error
     if labels.ndim != 1 or not len(labels):
         raise ValueError(f"{name}: must be a list of one or more labels")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():

@@ -27,6 +27,8 @@ def label_weight_mapping(name: str, value: Any) -> Any:
             f"{name}: must be a mapping from labels to numbers, not {type(value).__name__}"
         )
     for label, weight in value.items():
+        if not isinstance(label, str | int | float | np.generic):
+            raise ValueError(f"{name}: {label!r} is no label; texts and numbers are")
         positive(f"{name} of {label!r}", weight)
     return value
 

@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from torch import Tensor
 
 from expunge.accounting.json_text import parse_json
 from expunge.core.row_products import products
 from expunge.core.rows import bounded_values
+from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
 
@@ -32,9 +34,25 @@ class LinearHead:
     classes: np.ndarray | None
 
     def scores(self, features: Any) -> Tensor:
-        """Scores of rows, dense or sparse: (rows, outputs), float64."""
-        rows = bounded_values(features, self.loss.row_norm).double()
+        """Scores of rows, dense or sparse: (rows, outputs), float64.
+
+        Raises:
+            InvalidInput: no table of numbers, or one of another width.
+        """
+        rows = bounded_values(self._table(features), self.loss.row_norm).double()
         return products(rows, self.theta)
+
+    def _table(self, features: Any) -> Any:
+        """Rows as numbers, one for each weight but the intercept's."""
+        try:
+            table = features if sparse.issparse(features) else np.asarray(features)
+            table = table if table.dtype.kind in "biuf" else table.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("X", "must be a table of numbers") from error
+        width = self.theta.shape[1] - 1
+        if table.ndim != 2 or table.shape[1] != width:
+            raise InvalidInput("X", f"must have {width} columns, one row for each record")
+        return table
 
     def probabilities(self, features: Any) -> np.ndarray:
         """Probabilities of every class: (rows, classes)."""

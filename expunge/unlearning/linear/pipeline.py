@@ -82,6 +82,8 @@ class CertifiedPipeline(NamedSteps):
             InvalidInput: a step must be fitted and there are no public rows, or it mixes rows.
         """
         ids = given_ids(ids, X)
+        if not count_rows(X):
+            raise InvalidInput("X", "has no rows")
         validate_data(self, X, skip_check_array=True)
         public = self._checked_public(public)
         frozen = self._frozen(X, public)
@@ -170,7 +172,13 @@ class CertifiedPipeline(NamedSteps):
         self._fitted_model().save(folder)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the features that the estimator is given."""
+        """The names of the features that the estimator is given.
+
+        Raises:
+            ValueError: what is given is no list of names.
+        """
+        if input_features is not None and np.ndim(input_features) != 1:
+            raise InvalidInput("input_features", "must be a list of names, one for each column")
         return self._steps().feature_names(input_features)
 
     @property
@@ -275,7 +283,8 @@ class CertifiedPipeline(NamedSteps):
             warnings.warn(outside, stacklevel=4)
 
     def _check_columns(self, X: Any) -> None:  # noqa: N803
-        count_rows(X)
+        if not count_rows(X) and not hasattr(X, "shape"):
+            raise InvalidInput("X", "has no rows")
         validate_data(self, X, reset=False, skip_check_array=True)
 
     def _features(self, X: Any) -> np.ndarray:  # noqa: N803

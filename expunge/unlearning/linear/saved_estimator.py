@@ -18,6 +18,7 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
+from expunge.core.checks import flag, instance, optional, path_like
 from expunge.errors import Altered, InvalidInput
 from expunge.losses import Declared
 from expunge.store import Generation, Saved, read_steadily, write
@@ -111,6 +112,9 @@ def read_fitted(
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
     """
+    path_like("folder", folder)
+    on_disk = flag("on_disk", on_disk)
+    seal = optional(instance(str, "the seal of a generation"))("seal", seal)
     return read_steadily(folder, partial(_whole, kinds, make, on_disk), seal=seal)
 
 

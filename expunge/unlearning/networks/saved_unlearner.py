@@ -27,6 +27,7 @@ from safetensors.torch import save as tensor_bytes
 from torch import Tensor, nn
 
 from expunge.accounting.certificate import Certificate, parse_certificate
+from expunge.core.checks import instance, optional, path_like
 from expunge.core.inputs import Columns, Inputs, mapped, taking_columns, tensors_in
 from expunge.core.module_state import load_into, state_of, with_state
 from expunge.core.records import refuse_other_form, tensors_of
@@ -122,6 +123,8 @@ def resume(folder: str | Path, again: GivenAgain) -> NetworkFitted:
             model, loss or records that were fitted; the first that differs is named.
         Locked: another process is writing there.
     """
+    path_like("folder", folder)
+    optional(instance(Certificate, "a Certificate"))("certificate", again.certificate)
     if os.access(Path(folder) / SECRET, os.W_OK):
         try:
             settle(folder)

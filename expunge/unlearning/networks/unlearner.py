@@ -26,7 +26,7 @@ from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.accounting.target import EpsilonDelta, Observer
-from expunge.core.checks import integer
+from expunge.core.checks import integer, path_like
 from expunge.core.inputs import Columns, taking_columns
 from expunge.core.module_state import copy_into, state_of, with_state
 from expunge.core.records import refuse_other_form, tensors_of
@@ -275,6 +275,7 @@ class TorchUnlearner:
             ValueError: the folder is busy, holds something else, a later request of this unlearner
                 or requests of another fit; or the model or a setting cannot be saved.
         """
+        path_like("folder", folder)
         self._fitted = replace(self.fitted_, copied=True)  # even if interrupted: it may be there
         if network_bytes(self.model, self._fitted.outcome.salt) != self._fitted.model_bytes:
             raise InvalidInput("model", "is not the one that its certificate is about; fit again")

@@ -489,3 +489,25 @@ def test_row_numbers_go_on_after_a_load(tmp_path):
     again = load(tmp_path / "model")
     again.add(X[42:], y[42:])
     assert again.forget([0, 41, 42]).forgotten == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"class_weight": "balanced"}, "class_weight: 'balanced' would count private records"),
+        ({"class_weight": [1, 2]}, "class_weight: must be a mapping"),
+        ({"class_weight": {(1, 2): 3.0}}, r"class_weight: \(1, 2\) is no label"),
+        ({"class_weight": {0: "x"}}, "class_weight of 0: must be a number"),
+        ({"classes": [[1, 2], [3]]}, "classes: "),
+    ],
+    ids=str,
+)
+def test_parameters_that_make_no_sense_any_more_are_named_and_nothing_is_written(
+    tmp_path, given, said
+):
+    clf = fitted()
+    clf.set_params(**given)
+    with pytest.raises(ValueError, match=said):
+        clf.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+    assert not clf.fitted_.copied
