@@ -93,6 +93,7 @@ def checksum(values: Iterable[Rows]) -> bytes:
     """CRC-32 of the bytes of these values."""
     value = 0
     for tensor in chain.from_iterable(map(memory_of, values)):
-        flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
+        laid = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        flat = laid.flatten().view(torch.uint8)  # a lone number may come with any stride
         value = zlib.crc32(flat.numpy().data, value)
     return value.to_bytes(4, "big")

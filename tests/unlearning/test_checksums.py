@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from expunge.unlearning.checksums import BLOCK, FORKS, Checksums
+from expunge.unlearning.checksums import BLOCK, FORKS, Checksums, checksum
 
 STATE = b"\0\1\2\3"
 
@@ -61,3 +61,10 @@ def test_what_is_made_anew_is_a_path_of_the_tree():
     made = nodes(changed.tree) - nodes(known.tree)
     assert len(made) == known.depth == 2
     assert sum(sys.getsizeof((None,) * FORKS) for _ in made) < 2000
+
+
+def test_a_lone_number_counts_by_its_bytes_whatever_its_stride():
+    """As the places of one non-zero, cut out of a table of sparse rows, may lie."""
+    lone = torch.as_strided(torch.tensor([5], dtype=torch.int32), (1,), (0,))
+    assert checksum([lone]) == checksum([torch.tensor([5], dtype=torch.int32)])
+    assert checksum([lone]) != checksum([torch.tensor([6], dtype=torch.int32)])
