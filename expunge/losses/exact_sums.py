@@ -73,13 +73,13 @@ class ExactSum:
         if isinstance(whole, NonZeros):
             sparse, whole = whole, torch.zeros_like(self.low)
             sparse.add_to(whole)
-        low = (whole & MASK).add_(self.low)
-        high = (whole >> SHIFT).add_(self.high).add_(low >> SHIFT)
+        low = whole + self.low
+        high = (low >> SHIFT).add_(self.high)
         return ExactSum(high, low.bitwise_and_(MASK))
 
     def value(self, unit: float) -> Tensor:
         """The sum times a power of two, each number rounded once to float64."""
-        return self.high.double().mul_(2.0**SHIFT).add_(self.low.double()).mul_(unit)
+        return self.high.double().mul_(2.0**SHIFT * unit).add_(self.low.double(), alpha=unit)
 
 
 class Running:
