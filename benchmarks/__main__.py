@@ -79,6 +79,9 @@ def main() -> None:
     else:
         for row in results:
             print(f"{row['name']:45} {row['ratio']:8.3g}  (limit {row['limit']:g})")
+            spent = row.get("seconds")
+            if isinstance(spent, dict):
+                print("  seconds:", ", ".join(f"{name} {each:.3g}" for name, each in spent.items()))
     if any(row["ratio"] > row["limit"] for row in results):
         sys.exit("a figure is over its limit")
 

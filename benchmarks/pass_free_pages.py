@@ -44,15 +44,17 @@ def show() -> None:
 
 def table(rows: list[Row]) -> str:
     lines = [
-        "| records | features | `forget` | refit | refit over `forget` | gradient norm, refit "
-        "| gradient norm, `forget` before noise |",
-        "|---:|---:|---:|---:|---:|---:|---:|",
+        "| records | features | `forget` | `add` of ten | refit | refit over `forget` "
+        "| gradient norm, refit | gradient norm, `forget` before noise |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
         seconds = row["seconds"]
+        added = _milliseconds(seconds["add"]) if "add" in seconds else "-"
         lines.append(
             f"| {row['records']:,} | {row['features']} | {_milliseconds(seconds['forget'])} "
-            f"| {seconds['sklearn']:.2g} s | {seconds['sklearn'] / seconds['forget']:,.0f} "
+            f"| {added} | {seconds['sklearn']:.2g} s "
+            f"| {seconds['sklearn'] / seconds['forget']:,.0f} "
             f"| {row['sklearn_gradient_norm']:.0e} | {row['gradient_norm']:.0e} |"
         )
     missed = [row for row in [*rows, *steadiness(rows)] if row["ratio"] > row["limit"]]

@@ -166,8 +166,8 @@ def _draw_passes(axes: Axes, result: Row) -> None:
         sizes = [cell[0]["records"] for cell in cells]
         means = [fmean(counts) for counts in found]
         spread = [
-            [mean - min(counts) for mean, counts in zip(means, found, strict=True)],
-            [max(counts) - mean for mean, counts in zip(means, found, strict=True)],
+            [max(0.0, mean - min(counts)) for mean, counts in zip(means, found, strict=True)],
+            [max(0.0, max(counts) - mean) for mean, counts in zip(means, found, strict=True)],
         ]
         axes.errorbar(sizes, means, spread, color=colour, marker=marker, capsize=3,
                       label=f"l2 = {l2:g}, random")  # fmt: skip
@@ -215,8 +215,8 @@ def _draw_choice(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
         ]
         means = [fmean(each) for each in counts]
         spread = [
-            [mean - min(each) for mean, each in zip(means, counts, strict=True)],
-            [max(each) - mean for mean, each in zip(means, counts, strict=True)],
+            [max(0.0, mean - min(each)) for mean, each in zip(means, counts, strict=True)],
+            [max(0.0, max(each) - mean) for mean, each in zip(means, counts, strict=True)],
         ]
         axes.errorbar(settings["distances"], means, spread, color=colour, marker=marker, ms=5,
                       capsize=3)  # fmt: skip
