@@ -6,7 +6,7 @@ from torch import Tensor
 
 from expunge.core.sparse_rows import SparseRows
 
-__all__ = ["Growing", "Pieces", "room_for"]
+__all__ = ["Growing", "SparseRoom", "room_for"]
 
 SHARE = 8  # of the rows there are, one in so many is the room behind them
 
@@ -47,10 +47,10 @@ class Growing:
         self.used = rows
 
 
-class Pieces:
+class SparseRoom:
     """The same of sparse rows, which need not lie in one piece: they stay where they are."""
 
-    def longer(self, rows: SparseRows, more: SparseRows) -> "tuple[Pieces, SparseRows]":
+    def longer(self, rows: SparseRows, more: SparseRows) -> "tuple[SparseRoom, SparseRows]":
         """These rows and more behind them, in the same memory."""
         return self, rows.joined(more)
 
@@ -58,6 +58,6 @@ class Pieces:
         """Nothing to overwrite: what was added is held by nobody."""
 
 
-def room_for(rows: Any) -> Growing | Pieces:
+def room_for(rows: Any) -> Growing | SparseRoom:
     """What further rows join."""
-    return Pieces() if isinstance(rows, SparseRows) else Growing(rows)
+    return SparseRoom() if isinstance(rows, SparseRows) else Growing(rows)
