@@ -13,6 +13,7 @@ import typer
 
 from expunge.cli import (
     account,
+    add,
     audit,
     demo,
     evaluate,
@@ -50,6 +51,7 @@ app.command("verify", epilog=EXITS)(verify.verify)
 app.command("demo", epilog=EXITS)(demo.demo)
 app.command("fit", epilog=EXITS)(fit.fit)
 app.command("forget", epilog=EXITS)(forget.forget)
+app.command("add", epilog=EXITS)(add.add)
 app.command("status", epilog=EXITS)(status.status)
 app.command("predict", epilog=EXITS)(predict.predict)
 app.command("evaluate", epilog=EXITS)(evaluate.evaluate)

@@ -53,6 +53,9 @@ def show(document: dict[str, Any]) -> None:
     for request in document["requests"]:
         mark = MARKS[request["state"]]
         console.print(f"{escape(request['name'])}: {_records(request['records'])}, {mark}")
+    for each in document["additions"]:
+        what = f"{_records(each['records'])} joined at model {each['model']}, {each['done']}"
+        console.print(f"{what}: {MARKS[each['state']]}")
     for entry in document["journal"]:
         mark = MARKS[entry["state"]]
         console.print(f"{entry['what']} of model {entry['model']}, {entry['done']}: {mark}")

@@ -2,6 +2,7 @@
 
     rows[places]        gathers these rows, from the chunks that hold them and from no other
     rows[start:stop]    a stretch; a pass takes one after another, so memory holds a few chunks
+    lengthened(...)     the columns with further rows, in memory until they too are on disk
 
 Whoever makes a table says how a chunk is read; that is also where its digest and its bounds are
 checked. Chunks stay in memory, the first that were read, up to so many bytes; of the others one
@@ -11,6 +12,7 @@ does. Keeping the latest would serve nobody: a pass comes back to a chunk when i
 import bisect
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,27 @@ from torch import Tensor
 
 from expunge.core.sparse_rows import SparseRows, join_rows
 
-__all__ = ["KEPT", "StoredColumn", "StoredRows"]
+__all__ = ["KEPT", "StoredColumn", "StoredRows", "lengthened"]
 
 KEPT = 256 << 20  # bytes of chunks in memory, unless told otherwise
 Columns = Mapping[str, Any]  # tensors, or sparse rows
 Index = Any  # what a tensor takes: a slice, places, a mask
+
+
+@dataclass
+class _Known:
+    """What memory holds of a table, and of those that it was lengthened from.
+
+    Args:
+        blank: Rows that are erased in memory and not yet on disk; they read as zeros.
+        size: How many bytes the chunks that stay are.
+        latest: The chunk that was read last, where it does not stay.
+    """
+
+    blank: set[int]
+    chunks: dict[int, Columns] = field(default_factory=dict)
+    size: int = 0
+    latest: tuple[int, Columns] = (-1, {})
 
 
 class StoredRows:
@@ -51,10 +69,44 @@ class StoredRows:
         self.starts, self.rows = starts, bounds[-1][1]
         self.read, self._bounds, self.kept = read, tuple(bounds), kept
         self.device = torch.device(device)
-        self._blank = set(map(int, blank))
-        self._chunks: dict[int, Columns] = {}
-        self._size = 0  # of these
-        self._latest: tuple[int, Columns] = (-1, {})
+        self._known = _Known(set(map(int, blank)))
+
+    def longer(self, columns: Columns) -> "StoredRows":
+        """The table with further rows at the end, in memory until they are read from disk.
+
+        What either table erases is erased in both.
+        """
+        (count,) = {len(values) for values in columns.values()}
+        reader = _WithRows(self.read, len(self._bounds), columns)
+        table = StoredRows(
+            (*self._bounds, (self.rows, self.rows + count)),
+            reader,
+            device=str(self.device),
+            kept=self.kept,
+        )
+        table._known = self._known
+        return table
+
+    @property
+    def source(self) -> Callable[[int], Columns]:
+        """What reads the chunks that are on disk."""
+        reader = self.read
+        while isinstance(reader, _WithRows):
+            reader = reader.read
+        return reader
+
+    def reread(self, bounds: Sequence[tuple[int, int]], read: Callable[[int], Columns]) -> None:
+        """Read the same rows from other chunks from now on."""
+        if tuple(bounds) != self._bounds:
+            assert bounds[-1][1] == self.rows
+            self._bounds, self.starts = tuple(bounds), [first for first, _ in bounds]
+            self._known = _Known(self._known.blank)
+        self.read = read
+
+    def overwrite_erased(self) -> None:
+        """Overwrite rows that are erased where memory holds their values and no file does."""
+        if isinstance(self.read, _WithRows):
+            self.read.overwrite(self._bounds, self._known.blank)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "StoredRows":
         """A table of the same files, with erasures of its own."""
@@ -63,7 +115,7 @@ class StoredRows:
             copy.deepcopy(self.read, memo),
             device=str(self.device),
             kept=self.kept,
-            blank=self._blank,
+            blank=self._known.blank,
         )
 
     def column(self, name: str) -> "StoredColumn":
@@ -73,23 +125,24 @@ class StoredRows:
 
     def chunk(self, number: int) -> Columns:
         """The columns of a chunk, erased rows zero."""
-        if number in self._chunks:
-            return self._chunks[number]
-        if number == self._latest[0]:
-            return self._latest[1]
+        known = self._known
+        if number in known.chunks:
+            return known.chunks[number]
+        if number == known.latest[0]:
+            return known.latest[1]
         first, stop = self._bounds[number]
         columns = self.read(number)
         if any(len(values) != stop - first for values in columns.values()):
             raise ValueError(f"a chunk does not hold the rows {first} to {stop - 1}")
-        gone = [row - first for row in self._blank if first <= row < stop]
+        gone = [row - first for row in known.blank if first <= row < stop]
         if gone:
             columns = {name: _blanked(values, gone) for name, values in columns.items()}
         size = sum(values.nbytes for values in columns.values())
-        if self._size + size <= self.kept:
-            self._chunks[number] = columns
-            self._size += size
+        if known.size + size <= self.kept:
+            known.chunks[number] = columns
+            known.size += size
         else:
-            self._latest = number, columns
+            known.latest = number, columns
         return columns
 
     def check(self) -> None:
@@ -141,12 +194,13 @@ class StoredRows:
 
     def erase(self, places: np.ndarray, erased: bool) -> None:
         """From now on these rows read as zeros, or as what is on disk again."""
-        change = self._blank.update if erased else self._blank.difference_update
+        known = self._known
+        change = known.blank.update if erased else known.blank.difference_update
         change(places.tolist())
         for number in np.unique(np.searchsorted(self.starts, places, side="right") - 1).tolist():
-            known = self._chunks.pop(number, None)
-            self._size -= 0 if known is None else sum(each.nbytes for each in known.values())
-        self._latest = -1, {}
+            gone = known.chunks.pop(number, {})
+            known.size -= sum(each.nbytes for each in gone.values())
+        known.latest = -1, {}
 
     def _none_of(self, name: str) -> Any:
         return self.chunk(0)[name][:0].to(self.device)
@@ -154,6 +208,25 @@ class StoredRows:
     def _holder(self, row: int) -> int:
         """The number of the chunk that holds a row."""
         return max(0, bisect.bisect_right(self.starts, row) - 1)
+
+
+class _WithRows:
+    """Reads the chunks of a table, and after them one that lies in memory."""
+
+    def __init__(self, read: Callable[[int], Columns], number: int, rows: Columns) -> None:
+        self.read, self.number, self.rows = read, number, rows
+
+    def __call__(self, number: int) -> Columns:
+        return self.rows if number == self.number else self.read(number)
+
+    def overwrite(self, bounds: Sequence[tuple[int, int]], blank: Iterable[int]) -> None:
+        """Zero these rows of the table where they lie in memory."""
+        first, stop = bounds[self.number]
+        gone = [row - first for row in blank if first <= row < stop]
+        for values in self.rows.values():
+            values[gone] = 0
+        if isinstance(self.read, _WithRows):
+            self.read.overwrite(bounds, blank)
 
 
 class StoredColumn:
@@ -193,6 +266,17 @@ class StoredColumn:
         if places.dtype == bool:
             return places.nonzero()[0]
         return places.astype(np.int64)
+
+
+def lengthened(columns: Sequence[StoredColumn], more: Sequence[Any]) -> tuple[StoredColumn, ...]:
+    """The columns of a table with further rows at the end; those given stay as they are."""
+    (table,) = {column.table for column in columns}
+    known = zip(columns, more, strict=True)
+    longer = table.longer({column.name: rows.to(column.dtype) for column, rows in known})
+    return tuple(
+        StoredColumn(longer, column.name, column.dtype, tuple(column.shape[1:]))
+        for column in columns
+    )
 
 
 def _blanked(values: Any, rows: list[int]) -> Any:

@@ -1,9 +1,19 @@
 """What was asked and what was done: records, requests, models and certificates in one database."""
 
 from expunge.ledger.ledger import Entries, Ledger
-from expunge.ledger.schema import Busy, IdOutcome, JournalEntry, Lease, Model, Overtaken, Request
+from expunge.ledger.schema import (
+    Addition,
+    Busy,
+    IdOutcome,
+    JournalEntry,
+    Lease,
+    Model,
+    Overtaken,
+    Request,
+)
 
 __all__ = [
+    "Addition",
     "Busy",
     "Entries",
     "IdOutcome",

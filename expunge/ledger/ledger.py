@@ -18,7 +18,10 @@ from sqlalchemy import Connection, Table, create_engine, func, insert, inspect, 
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from expunge.errors import InvalidInput
+from expunge.ledger.newcomers import add_rows, arrival_problems
 from expunge.ledger.schema import (
+    LATER,
+    Addition,
     Busy,
     IdOutcome,
     JournalEntry,
@@ -28,7 +31,9 @@ from expunge.ledger.schema import (
     Request,
     Role,
     State,
+    additions,
     certificates,
+    former,
     journal,
     lease,
     metadata,
@@ -42,6 +47,7 @@ from expunge.ledger.sealed_records import (
     RecordCount,
     check_records,
     check_rows,
+    count_former,
     has_count,
     no_longer_pending,
     record_row,
@@ -220,7 +226,49 @@ class Entries:
         """How many records are public, private and still present, and forgotten."""
         count = sealed_records(self._connection, self._where)
         gone = self._scalar(select(func.count()).select_from(no_longer_pending().subquery()))
+        gone += count_former(self._connection)
         return {"public": count.public, "private": count.private - gone, "forgotten": gone}
+
+    def check_arrivals(self, ids: Sequence[str], *, again: bool, replace: bool) -> None:
+        """Check that records with these ids can join; only they are looked at.
+
+        Args:
+            again, replace: As for `arrival_problems`.
+
+        Raises:
+            InvalidInput: some cannot; every one of them is named.
+        """
+        _check_printable(ids, None)
+        known, asked = self._records(ids), self._asked(ids)
+        pending = set(self._scalars(_PENDING))
+        gone = {record for record, number in asked.items() if number not in pending}
+        outcomes: dict[str, IdOutcome] = {
+            record: _outcome(known.get(record), record in gone) for record in ids
+        }
+        culprits = [f"{record!r} is given twice" for record, n in Counter(ids).items() if n > 1]
+        culprits += arrival_problems(outcomes.items(), again=again, replace=replace)
+        if culprits:
+            raise InvalidInput("ids", "; ".join(culprits))
+
+    def join_records(self, ids: Sequence[str], model: Model) -> Addition:
+        """Note that these records have joined, at the rows after all others, at this model.
+
+        It is `honoured` once what came before is erased, as a request is.
+
+        Raises:
+            InvalidInput: an id is there; it is named.
+        """
+        for table in LATER:
+            if not self._has(table):
+                table.create(self._connection)  # a ledger of an earlier version
+        return add_rows(self._connection, self._where, ids, model.number)
+
+    def additions(self) -> list[Addition]:
+        """Which records joined when, the earliest first."""
+        if not self._has(additions):
+            return []
+        rows = self._connection.execute(select(additions).order_by(additions.c.number))
+        return [Addition(**row._mapping) for row in rows]
 
     # ---- requests ---------------------------------------------------------------------------
 
@@ -271,7 +319,7 @@ class Entries:
         else:
             query = select(requested.c.request).where(requested.c.record == (ids or ("",))[0])
         number = self._scalar(query)
-        if number is None or self._records_of(number) != tuple(sorted(ids)):
+        if number is None or self._named_by(number) != sorted(ids):
             return None
         return self.request(number)
 
@@ -305,8 +353,16 @@ class Entries:
         ]
 
     def _records_of(self, number: int) -> tuple[str, ...]:
-        query = select(requested.c.record).where(requested.c.request == number)
-        return tuple(sorted(self._connection.execute(query).scalars()))
+        came_back = []
+        if self._has(former):
+            came_back = self._scalars(select(former.c.record).where(former.c.request == number))
+        return tuple(sorted([*self._named_by(number), *came_back]))
+
+    def _named_by(self, number: int) -> list[str]:
+        """The ids that a request names, without those that came back since."""
+        return sorted(
+            self._scalars(select(requested.c.record).where(requested.c.request == number))
+        )
 
     def _check_ids(self, ids: Sequence[str]) -> None:
         """Check that these records can be deleted.
@@ -396,13 +452,13 @@ class Entries:
 
     def close_committed(self) -> None:
         """Call honoured what is committed: the files that were to be erased for it are."""
-        for table in (requests, *([journal] if self._has(journal) else [])):
+        for table in (requests, *(each for each in (journal, additions) if self._has(each))):
             committed = update(table).where(table.c.state == "committed")
             self._connection.execute(committed.values(state="honoured"))
 
     def has_committed(self) -> bool:
-        """Whether a request or a refresh still has files to erase."""
-        done = any(entry.state == "committed" for entry in self.journal())
+        """Whether a request, an addition or a refresh still has files to erase."""
+        done = any(each.state == "committed" for each in (*self.journal(), *self.additions()))
         return done or bool(self.requests("committed"))
 
     def refresh_model(self, model: Model, *, seal: str) -> Model:
@@ -428,11 +484,17 @@ class Entries:
         return [Model(**row._mapping) for row in rows]
 
     def certificates(self, state: State | None = None) -> dict[int, str]:
-        """Canonical JSON of every certificate, by number; or of requests in this state alone."""
+        """Canonical JSON of every certificate, by number.
+
+        Args:
+            state: Only those of requests and additions in this state.
+        """
         query = select(certificates.c.number, certificates.c.document)
         if state is not None:
-            joined = certificates.join(models).join(requests, models.c.request == requests.c.number)
-            query = query.select_from(joined).where(requests.c.state == state)
+            numbers = {request.number for request in self.requests(state)}
+            made = {model.number for model in self.models() if model.request in numbers}
+            made |= {each.model for each in self.additions() if each.state == state}
+            query = query.where(certificates.c.model.in_(made))
         rows = self._connection.execute(query.order_by(certificates.c.number))
         return {row.number: row.document for row in rows}
 

@@ -1,9 +1,12 @@
 """The tables, and the records that are read from them.
 
 settings      how the workspace was made: options, encoding of the columns
-records       every record with its role and its row in the model's tables; never changed
+records       every record with its role and its row in the model's tables; changed only where an id
+              that was forgotten comes back, as a new record with a row of its own
 requests      deletion requests: `pending`, then `committed`, then `honoured` (`workspace.forget`)
 requested     which records a request names
+former        the same of ids that came back since: the row that was forgotten, and by which request
+additions     which rows joined at which model; `committed` and `honoured` as a request is
 models        every model that was current once; the last one is current now
 certificates  canonical JSON, each about one model
 lease         one row: who works on the requests, under which number
@@ -13,13 +16,15 @@ seals         a digest of each of these tables (`ledger.sealing`)
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table
 
 from expunge.errors import Refused
 
 __all__ = [
+    "LATER",
+    "Addition",
     "Busy",
     "JournalEntry",
     "Lease",
@@ -98,6 +103,25 @@ lease = Table(
     Column("taken", String, nullable=False),
 )
 
+former = Table(
+    "former",
+    metadata,
+    Column("place", BigInteger, primary_key=True),
+    Column("record", ForeignKey("records.id"), nullable=False),
+    Column("request", ForeignKey("requests.number"), nullable=False),
+)
+
+additions = Table(
+    "additions",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("model", ForeignKey("models.number"), nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("stop", BigInteger, nullable=False),
+    Column("done", String, nullable=False),
+    Column("state", String, nullable=False),
+)
+
 journal = Table(
     "journal",
     metadata,
@@ -107,6 +131,8 @@ journal = Table(
     Column("done", String, nullable=False),
     Column("state", String, nullable=False),
 )
+
+LATER = (journal, former, additions)  # which a ledger of an earlier version lacks
 
 seals = Table(
     "seals",
@@ -162,6 +188,32 @@ class JournalEntry:
     model: int
     done: str
     state: State
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Records that joined, at the rows `first` to `stop - 1` of the model's tables.
+
+    Args:
+        model: The first that knows them.
+    """
+
+    number: int
+    model: int
+    first: int
+    stop: int
+    done: str
+    state: State
+
+    @property
+    def records(self) -> int:
+        """How many joined."""
+        return self.stop - self.first
+
+    def document(self) -> dict[str, Any]:
+        """The addition for whoever asks what was done; rows are of no use to them."""
+        names = ("number", "model", "records", "done", "state")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

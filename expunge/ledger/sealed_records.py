@@ -9,19 +9,20 @@ not found is believed only after all records were read.
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, inspect, select
 
 from expunge.errors import Altered
-from expunge.ledger.schema import records, requested, requests, seals
+from expunge.ledger.schema import former, records, requested, requests, seals
 
 __all__ = [
     "REMEDY",
     "RecordCount",
     "check_records",
     "check_rows",
+    "count_former",
     "has_count",
     "no_longer_pending",
     "record_row",
@@ -54,6 +55,10 @@ class RecordCount:
             counts[row["role"]] += 1
             total += row["seal"]
         return RecordCount(**counts, total=total % MODULUS)
+
+    def with_others(self, sealed: Iterable[int]) -> "RecordCount":
+        """The count once records have other rows: those with these seals are former ones."""
+        return replace(self, total=(self.total - sum(sealed)) % MODULUS)
 
     def document(self) -> str:
         """The count as it is stored, with a digest of its own."""
@@ -131,6 +136,7 @@ def check_records(connection: Connection, where: str) -> int:
         check_rows(where, rows)
         known = [row._asdict() for row in rows if row.role in ("public", "private")]
         count = count.with_rows(known)
+    count = replace(count, private=count.private + count_former(connection))
     if count != sealed:
         raise Altered(where, f"records are not as many as there were; {REMEDY}")
     private = select(records.c.id).where(records.c.role == "private")
@@ -139,8 +145,15 @@ def check_records(connection: Connection, where: str) -> int:
     return count.records
 
 
+def count_former(connection: Connection) -> int:
+    """How many records were forgotten whose ids came back since."""
+    if not inspect(connection).has_table(former.name):
+        return 0  # a ledger of an earlier version
+    return connection.execute(select(func.count()).select_from(former)).scalar() or 0
+
+
 def no_longer_pending() -> Any:
-    """Which request forgot which record."""
+    """Which request forgot which record, ids that came back since left out."""
     honoured = requests.c.number == requested.c.request
     query = select(requested.c.request, requested.c.record).join(requests, honoured)
     return query.where(requests.c.state != "pending")

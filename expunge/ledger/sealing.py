@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, inspect, select
 
 from expunge.errors import Altered, InvalidInput
-from expunge.ledger.schema import journal, metadata, records, seals
+from expunge.ledger.schema import LATER, metadata, records, seals
 from expunge.ledger.sealed_records import REMEDY, check_records, sealed_records
 from expunge.ledger.sqlite_file import check_structure
 
@@ -80,9 +80,9 @@ def _stored(connection: Connection, where: str) -> dict[str, str]:
 
 
 def _there(connection: Connection) -> list[Table]:
-    """The tables that are sealed as a whole; a ledger of an earlier version has no journal."""
+    """The tables that are sealed as a whole; a ledger of an earlier version lacks some."""
     known = inspect(connection).get_table_names()
-    return [table for table in WHOLE if table.name in known or table.name != journal.name]
+    return [table for table in WHOLE if table.name in known or table not in LATER]
 
 
 def _rows(connection: Connection, table: Table) -> list[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import ROWS, Outcome
 
-__all__ = ["honour", "join", "refresh"]
+__all__ = ["exchange", "honour", "join", "refresh"]
 
 State = TypeVar("State", bound=Fitted)
 
@@ -74,10 +74,7 @@ def join(
         NoCertificate: nothing was changed; the message says why.
     """
     check_request(request)
-    if fitted.job.rows_on_disk:
-        raise NoCertificate("add: the rows are on disk; load the model with on_disk=False")
-    if not fitted.job.row_columns:
-        raise NoCertificate("add: no records can join a network; fit again with all of them")
+    _check_room(fitted)
     with fitted.rows.busy:
         before = fitted.job.roster
         roster = before.with_more(ids, len(columns[-1]), again=again)
@@ -88,6 +85,61 @@ def join(
             accept(after)
             made = after.with_certificate(certificate, roster.last_joined)
         return made, None if certificate is None else certificate.model_copy(deep=True)
+
+
+def exchange(
+    fitted: State,
+    gone: Any,
+    columns: Sequence[Any],
+    ids: Any,
+    *,
+    request: str | None = None,
+    accept: Callable[[State], None] = lambda _: None,
+) -> tuple[State, Certificate]:
+    """Delete some records and add others, in one request: the state after it, and its certificate.
+
+    For records that are to be corrected. The earlier state refuses from then on.
+
+    Args:
+        gone: The ids of those that leave.
+        columns, ids: Of those that join, as for `join`; ids of those that leave may come back.
+        request, accept: As for `honour`.
+
+    Raises:
+        ValueError: as `honour` and `join`.
+        NoCertificate: nothing was changed; the message says why.
+    """
+    check_request(request)
+    _check_room(fitted)
+    if not hasattr(fitted.strategy, "exchange"):
+        raise NoCertificate(
+            f"exchange: strategy {fitted.strategy.name!r} cannot, because its history tells who "
+            "joined by how many records there were; forget first, then add"
+        )
+    with fitted.rows.busy:
+        before = fitted.job.roster
+        rows = before.rows_of(gone)
+        roster = before.exchanged(rows, ids, len(columns[-1]))
+        touched = [*rows, before.records - 1]  # whose block goes on with the new rows
+        fitted.check_request(touched)
+        with fitted.rows.exchanging(rows, columns) as (longer, erase):
+            after = _after(fitted, fitted.job.with_more(roster, longer), fitted.strategy.exchange)
+            certificate = certify(after, request)
+            accept(after)
+            secret = after.outcome.secret
+            erase([values for name, values in secret.items() if name.startswith(ROWS)])
+            made = after.with_certificate(certificate, [*rows, *roster.last_joined])
+        return made, certificate.model_copy(deep=True)
+
+
+def _check_room(fitted: Fitted) -> None:
+    """Check that records can join this kind of model.
+
+    Raises:
+        NoCertificate: it is a network.
+    """
+    if not (fitted.job.row_columns or fitted.job.rows_on_disk):
+        raise NoCertificate("add: no records can join a network; fit again with all of them")
 
 
 def refresh(fitted: State) -> State:

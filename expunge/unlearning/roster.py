@@ -27,13 +27,13 @@ __all__ = ["Roster"]
 class Roster(Secret):
     """The records by row, and the rows that joined and left, request by request.
 
-    A request is one to forget records, or one to add some.
+    A request is one to forget records, to add some, or to put some in the place of others.
 
     Args:
         ids: Row of each private id; of one that came back, the latest.
         public: How many records are public; they have the first rows and never leave.
         known_keys: `keys`, where they have been made.
-        departures: Rows that left, sorted, for each request; none at one that added records.
+        departures: Rows that left, sorted, for each request; none at one that only added records.
         merged: The same rows in a few sorted arrays, the longest first, to look rows up in.
         sizes: How many rows there were at fit and after each request, those that have left too.
             Without it nobody has joined.
@@ -108,10 +108,8 @@ class Roster(Secret):
             told = f"{rows} records and {len(departures)} requests"
             raise ValueError(f"sizes {list(sizes)} of {told}")
         roster = cls(ids, public, sizes=(sizes[0],))
-        for number, (gone, size) in enumerate(zip(departures, sizes[1:], strict=True), start=1):
-            if len(gone) and size != roster.records:
-                raise ValueError(f"records joined and left at request {number}")
-            roster = roster.without(gone) if len(gone) else roster._grown(size)
+        for gone, size in zip(departures, sizes[1:], strict=True):
+            roster = roster._moved(gone, size)
         return roster
 
     @property
@@ -276,6 +274,34 @@ class Roster(Secret):
         if keys is not None:
             room, keys = (room or Growing(keys)).longer(keys, keys_of(listed))
         return replace(self, ids=known, known_keys=keys, room=room)._grown(self.records + count)
+
+    def exchanged(self, rows: Iterable[int], ids: Any, count: int) -> "Roster":
+        """The roster after one more request, at which these rows left and so many records joined.
+
+        Raises:
+            ValueError: as `without` and `with_more`; ids of the rows that leave may come back.
+        """
+        gone = list(rows)
+        joined = self.without(gone).with_more(ids, count, again=True)
+        return replace(
+            joined,
+            departures=joined.departures[:-1],
+            sizes=(*self.sizes, joined.records),
+        )
+
+    def _moved(self, gone: Sequence[int], size: int) -> "Roster":
+        """The roster after one more request, at which rows left, or joined, or both.
+
+        Raises:
+            ValueError: as `without` and `_grown`.
+        """
+        if not len(gone):
+            return self._grown(size)
+        left = self.without(gone)
+        joined = left if size == left.records else left._grown(size)
+        return replace(
+            joined, departures=joined.departures[: self.request + 1], sizes=(*self.sizes, size)
+        )
 
     def _grown(self, size: int) -> "Roster":
         """The roster after one more request, at which rows joined.

@@ -2,12 +2,14 @@
 
 with rows.erasing(gone, kept): ...      zeroes them, if what follows succeeds
 with rows.adding(columns) as longer:    further rows join them, if what follows succeeds
+with rows.exchanging(gone, columns) as (longer, erase): ...   both, as one request
 """
 
 import copy
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -15,7 +17,7 @@ import torch
 from torch import Tensor
 
 from expunge.core.growing import room_for
-from expunge.core.stored_rows import StoredColumn
+from expunge.core.stored_rows import StoredColumn, lengthened
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["RowStore"]
@@ -31,7 +33,8 @@ class RowStore(Secret):
     """
 
     def __init__(self, columns: Sequence[Any], first: int = 0, erasures: int = 0) -> None:
-        self.columns, self.first, self.erasures = tuple(columns), first, erasures
+        self.columns: tuple[Any, ...] = tuple(columns)
+        self.first, self.erasures = first, erasures
         # Of each column, what it was before rows joined, as far as states of then are alive.
         self._shorter: list[list[ReferenceType[Any]]] = [[] for _ in self.columns]
         self._room: list[Any] = [room_for(column) for column in self.columns]
@@ -61,6 +64,7 @@ class RowStore(Secret):
             for (column, place), values in zip(places, before, strict=True):
                 column[place] = values
             raise
+        self._overwrite()
 
     @contextmanager
     def adding(self, columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -73,6 +77,10 @@ class RowStore(Secret):
         Args:
             columns: Further rows, as columns like those here.
         """
+        if self._stored:
+            with self._adding_on_disk(columns) as longer:
+                yield longer
+            return
         shorter, erasures, room = self.columns, self.erasures, self._room
         memory = [column.detach() for column in shorter]
         grown: list[tuple[Any, Any]] = []
@@ -98,6 +106,54 @@ class RowStore(Secret):
                 own.shorten(len(before))
             self._move(shorter, memory)
             raise
+
+    @contextmanager
+    def _adding_on_disk(self, columns: Sequence[Any]) -> Iterator[tuple[StoredColumn, ...]]:
+        """The same of rows on disk, which are the same for all states."""
+        shorter, erasures = self.columns, self.erasures
+        try:
+            longer = lengthened(self._stored, columns)
+            yield longer
+            self.columns, self.erasures = longer, erasures + 1
+        except BaseException:
+            self.columns, self.erasures = shorter, erasures
+            raise
+
+    @contextmanager
+    def exchanging(
+        self, rows: Sequence[int], columns: Sequence[Any]
+    ) -> Iterator[tuple[tuple[Any, ...], Callable[[Sequence[Tensor]], None]]]:
+        """As `adding`, and what zeroes these rows: in the values, and in other tensors like them.
+
+        If what follows fails, nothing has joined, and the values are as they were.
+        """
+        own, shorter = [row - self.first for row in rows], self.columns
+        before = [_values(column, own) for column in shorter]
+
+        def erase(longer: Sequence[Any], kept: Sequence[Tensor]) -> None:
+            for column in (*shorter, *longer):
+                column[own] = 0
+            for part in kept:
+                part[rows] = 0
+
+        try:
+            with self.adding(columns) as longer:
+                yield longer, partial(erase, longer)
+        except BaseException:
+            for column, values in zip(shorter, before, strict=True):
+                column[own] = values
+            raise
+        self._overwrite()
+
+    def _overwrite(self) -> None:
+        """Overwrite what was erased where memory holds it and no file does."""
+        for column in self._stored[:1]:
+            column.table.overwrite_erased()
+
+    @property
+    def _stored(self) -> tuple[StoredColumn, ...]:
+        """The columns, where they are on disk."""
+        return tuple(column for column in self.columns if isinstance(column, StoredColumn))
 
     def _move(self, columns: Sequence[Any], where: Sequence[Any]) -> None:
         """Lay these values, and those of all states before, into this memory."""

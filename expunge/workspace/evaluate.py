@@ -21,8 +21,6 @@ from expunge.errors import InvalidInput
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.public_model import public_model
 from expunge.workspace.csv_tables import PLAIN, CsvForm, silent
-from expunge.workspace.current_model import head_of
-from expunge.workspace.dates import read_dates, spread_dates
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import check_labelled, labels_of
@@ -30,7 +28,8 @@ from expunge.workspace.options import Options
 from expunge.workspace.private_values import Unread, private_labels
 from expunge.workspace.public_records import PUBLIC, public_records
 from expunge.workspace.table_limits import USUAL, TableLimits
-from expunge.workspace.tables import ids_of, read_table
+from expunge.workspace.table_reader import TableReader
+from expunge.workspace.tables import ids_of
 
 __all__ = ["evaluate", "score"]
 
@@ -51,24 +50,13 @@ def evaluate(
         InvalidInput: a table that cannot be read, lacks a column, or has a row without a label.
     """
     folder = Folder.opened(workspace)
-    options, encoding, dates = folder.look(
-        lambda entries, _: (
-            entries.setting("options"),
-            entries.setting("encoding"),
-            entries.find_setting("dates"),
-        )
-    )
-    options, encoding = Options.of(options), Encoding.of(encoding)
-    model, head = folder.steady(
-        lambda entries, model: (model, entries.setting("head")),
-        lambda said: (said[0], head_of(folder, *said)),
-    )
+    known = TableReader.of(folder)
+    options, encoding, head = known.options, known.encoding, known.head
     progress("reading")
-    table = read_table(data, [options.id, *encoding.categories], limits, form=form)
-    table = spread_dates(data, table, read_dates(dates))
+    table = known.read(data, limits, form)
     labels, unknown = _labels(data, table, options, head)
     rows = encoding.encode(data, table)
-    known = _known_records(folder, data, table, options)
+    trained_on = _known_records(folder, data, table, options)
     progress("learning from the public records alone")
     alone = folder.steady(
         lambda entries, _: entries.setting(PUBLIC),
@@ -80,13 +68,13 @@ def evaluate(
         "rows": table.num_rows,
         "task": options.task,
         "label": options.label,
-        "model": {"number": model.number, "sha256": model.sha256},
+        "model": {"number": known.model.number, "sha256": known.model.sha256},
         **score(head, rows, labels, unknown),
         "public_only": None if alone is None else score(alone, rows, labels, unknown),
         "majority": _majority(head, labels, unknown),
         "unknown_labels": int(unknown.sum()),
         "unseen_categories": encoding.unseen(table),
-        "trained_on": known,
+        "trained_on": trained_on,
     }
 
 

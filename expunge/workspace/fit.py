@@ -32,6 +32,7 @@ from expunge.workspace.fit_rows import FitRows
 from expunge.workspace.folder import Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options, Settled
+from expunge.workspace.private_block import PrivateRules
 from expunge.workspace.private_values import Unread
 from expunge.workspace.public_records import PUBLIC, write_public
 from expunge.workspace.status import status
@@ -242,16 +243,8 @@ def _rows(folder: Folder, writer: Writer, given: _Given) -> FitRows:
         if isinstance(model, CertifiedClassifier):
             known = model.label_set(labels[:0], labels)
         bound = model.row_bound_of(none)
-    return FitRows(
-        writer,
-        folder.ledger,
-        given.encoding,
-        given.options,
-        bound,
-        known,
-        given.dates,
-        given.decimal,
-    )
+    rules = PrivateRules(given.encoding, given.options, known, given.dates, given.decimal)
+    return FitRows(writer, folder.ledger, rules, bound)
 
 
 def _learned(
@@ -264,7 +257,8 @@ def _learned(
         public = given.public_rows[0], rows.targets_of(given.public_rows[1])
     model.choose_on(given.halves)
     with _refused(), _told(notice):
-        model.fit_stored(rows.stored(int(given.memory * 2**30)), public, rows.bound, rows.known)
+        stored = rows.stored(int(given.memory * 2**30))
+        model.fit_stored(stored, public, rows.bound, rows.rules.known)
     return model
 
 

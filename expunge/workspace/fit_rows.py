@@ -23,13 +23,9 @@ from expunge.store import Chunk, split
 from expunge.store.writing import Writer
 from expunge.unlearning.linear import saved_rows
 from expunge.unlearning.linear.saved_rows import ROWS, ChunkReader
-from expunge.workspace.dates import DateKind, spread_dates
-from expunge.workspace.encoding import Encoding
-from expunge.workspace.options import Options
-from expunge.workspace.plain_columns import plain_columns
-from expunge.workspace.private_values import Label, Unread, private_labels, read_numbers
+from expunge.workspace.private_block import PrivateRules
+from expunge.workspace.private_values import Unread
 from expunge.workspace.record_chunks import record_chunks
-from expunge.workspace.tables import ids_of, is_text
 
 __all__ = ["FitRows"]
 
@@ -41,20 +37,14 @@ class FitRows:
     """Writes the rows of a fit, and gives them to whoever learns.
 
     Args:
+        rules: How private tables are read.
         bound: What norms are bounded to.
-        known: All labels, sorted; None for a regression.
-        dates: Columns that are declared dates.
-        decimal: The mark in front of a number's fraction, in text.
     """
 
     writer: Writer
     ledger: Ledger
-    encoding: Encoding
-    options: Options
+    rules: PrivateRules
     bound: float
-    known: np.ndarray | None
-    dates: Mapping[str, DateKind] = field(default_factory=dict)
-    decimal: str = "."
     rows: int = 0
     private: int = 0
     chunks: list[Chunk] = field(default_factory=list)
@@ -101,31 +91,22 @@ class FitRows:
         Raises:
             InvalidInput: as `write_private`.
         """
-        table = plain_columns(table, path)
-        ids = ids_of(path, table, self.options.id, 1 + self.private)
-        for id_ in ids:
+        block = self.rules.read(path, table, self.unread, 1 + self.private)
+        table = block.table
+        for id_ in block.ids:
             if id_ in public:
                 raise InvalidInput(str(path), f"id {id_!r} is in the public table as well")
-        if is_text(table[self.options.id].type):  # stored in the form in which ids are compared
-            place = table.column_names.index(self.options.id)
-            table = table.set_column(place, self.options.id, pa.array(ids))
-        table = spread_dates(path, table, self.dates, tally=self.unread)
-        table = read_numbers(path, table, self.encoding, self.unread, self.decimal)
-        rows = self.encoding.encode(path, table)
-        known: list[Label] | None = None if self.known is None else self.known.tolist()
-        labels, blank = private_labels(path, table, self.options, known, self.unread, self.decimal)
-        rows[blank] = 0
         try:
             with self.ledger.writing() as entries:
-                entries.add_records(ids, "private")
+                entries.add_records(block.ids, "private")
         except InvalidInput as error:
             raise InvalidInput(str(path), f"id {error.problem}") from error
         if self._records and not table.schema.equals(self._records[0].schema):
             self._write_records(last=True)
         self._records.append(table)
         self._write_records()
-        self._write(rows, labels)
-        self.private += len(rows)
+        self._write(block.rows, block.labels)
+        self.private += len(block.rows)
 
     def _write_records(self, *, last: bool = False) -> None:
         """Write records that wait, as given: full chunks, and at last the rest of them."""
@@ -146,9 +127,9 @@ class FitRows:
 
     def targets_of(self, labels: np.ndarray) -> np.ndarray:
         """Labels as numbers, targets as they are."""
-        if self.known is None:
+        if self.rules.known is None:
             return labels.astype(np.float64)
-        return np.searchsorted(self.known, labels).astype(np.int64)
+        return np.searchsorted(self.rules.known, labels).astype(np.int64)
 
     def _write_rows(self, *, last: bool = False) -> None:
         """Write rows that wait: full chunks, and at last the rest of them."""

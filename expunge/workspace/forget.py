@@ -28,6 +28,7 @@ from typing import Any
 from expunge.errors import InvalidInput, Refused
 from expunge.ledger import Busy, IdOutcome, Lease, Overtaken, Request
 from expunge.store import Locked
+from expunge.workspace.at_work import PAUSE
 from expunge.workspace.folder import Folder
 from expunge.workspace.given_ids import known_ids
 from expunge.workspace.status import status
@@ -36,7 +37,6 @@ __all__ = ["Pending", "forget", "outcomes_to_skip"]
 
 Progress = Callable[[str], None]
 LOG = logging.getLogger(__name__)
-PAUSE = 0.2  # seconds, between two looks at a process that works
 
 
 class Pending(Refused):

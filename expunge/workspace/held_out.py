@@ -4,23 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from expunge.errors import InvalidInput
-from expunge.ledger import Model
-from expunge.unlearning.linear.linear_head import LinearHead
-from expunge.workspace.current_model import head_of
-from expunge.workspace.encoding import Encoding
+from expunge.workspace.csv_tables import PLAIN
 from expunge.workspace.evaluation import evaluation
 from expunge.workspace.folder import Folder
 from expunge.workspace.labels import labels_of
-from expunge.workspace.options import Options
 from expunge.workspace.table_limits import USUAL, TableLimits
-from expunge.workspace.tables import ids_of, read_table
+from expunge.workspace.table_reader import TableReader
+from expunge.workspace.tables import ids_of
 
 __all__ = ["evaluate_held_out"]
 
 
-def evaluate_held_out(
-    folder: Folder, model: Model, file: Path, *, limits: TableLimits = USUAL
-) -> dict[str, Any]:
+def evaluate_held_out(folder: Folder, file: Path, *, limits: TableLimits = USUAL) -> dict[str, Any]:
     """Evaluate the current model on a file, as a document that says whose rows they are.
 
     Rows whose ids are in the workspace are refused: what was learned from flatters, and what was
@@ -29,18 +24,16 @@ def evaluate_held_out(
     Raises:
         InvalidInput: a table that cannot be read, lacks a label, or has rows of the workspace.
     """
-    options, encoding, head = folder.look(
-        lambda entries, _: tuple(map(entries.setting, ("options", "encoding", "head")))
-    )
-    options, encoding = Options.of(options), Encoding.of(encoding)
-    table = read_table(file, [options.id, *encoding.categories], limits)
+    known = TableReader.of(folder)
+    options, encoding = known.options, known.encoding
+    table = known.read(file, limits, PLAIN)
     if not table.num_rows:
         raise InvalidInput(str(file), "has no rows to test on")
     named = options.id in table.column_names
     if named:
         _refuse_known(folder, file, ids_of(file, table, options.id))
     labels = labels_of(file, table, options)
-    predictor: LinearHead = head_of(folder, model, head)
+    predictor = known.head
     if predictor.classes is not None:
         unknown = sorted({str(label) for label in labels} - set(map(str, predictor.classes)))
         if unknown:

@@ -12,11 +12,19 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from expunge.store import Chunk, NewChunk, Saved, erase_rows
-from expunge.unlearning.linear.saved_rows import bounds_of
+from expunge.unlearning.linear import saved_rows
+from expunge.unlearning.linear.saved_rows import bounds_of, room_after
 from expunge.workspace.plain_columns import plain_columns
 from expunge.workspace.tables import compute
 
-__all__ = ["RECORDS", "chunk_without", "record_chunks", "records_in", "without_records"]
+__all__ = [
+    "RECORDS",
+    "chunk_without",
+    "record_chunks",
+    "records_in",
+    "with_more_records",
+    "without_records",
+]
 
 RECORDS = "records"  # the table of the private records
 
@@ -39,6 +47,39 @@ def without_records(
         column: The one that holds ids.
     """
     return erase_rows(saved, RECORDS, sorted(ids), partial(chunk_without, ids, column))
+
+
+def with_more_records(
+    saved: Saved, ids: Mapping[int, str], column: str, more: pa.Table, first: int
+) -> Iterator[Chunk | NewChunk]:
+    """The chunks without some records, and with others at the end, which fill the last one first.
+
+    Args:
+        ids, column: As for `without_records`.
+        more: The records that join.
+        first: The row of the first of them.
+    """
+    before = saved.chunks(RECORDS)
+    there, more = room_after(before), plain_columns(more)
+    last: NewChunk | None = None
+    for chunk in without_records(saved, ids, column):
+        if chunk.stop <= there:
+            yield chunk
+        else:
+            content = chunk.content if isinstance(chunk, NewChunk) else saved.rows(chunk)
+            last = NewChunk(RECORDS, chunk.first, chunk.stop, content, "parquet")
+    known = None if last is None else plain_columns(records_in(last.content))
+    if last is not None and known is not None and set(known.column_names) == set(more.column_names):
+        more = more.select(known.column_names)
+        room = saved_rows.CHUNK_ROWS - (last.stop - last.first)
+        if known.schema.equals(more.schema):
+            joined = pa.concat_tables([known, more.slice(0, room)])
+            stop = last.stop + min(room, more.num_rows)
+            last = NewChunk(RECORDS, last.first, stop, _parquet(joined), "parquet")
+            more, first = more.slice(room), stop
+    if last is not None:
+        yield last
+    yield from record_chunks(more, first)
 
 
 def records_in(content: bytes) -> pa.Table:

@@ -12,16 +12,16 @@ private record: nothing is said of distances, or of what the solver did.
 
 import hashlib
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.ledger import Lease, Model, Overtaken
-from expunge.store import Locked, read, sole_writer
+from expunge.store import read, sole_writer
+from expunge.workspace.at_work import work_alone
 from expunge.workspace.folder import Folder, current_model
-from expunge.workspace.forget import PAUSE, Pending
+from expunge.workspace.forget import Pending
 from expunge.workspace.status import status
 
 __all__ = ["refresh"]
@@ -41,7 +41,10 @@ def refresh(workspace: Path, *, progress: Progress = lambda _: None) -> dict[str
         Pending: the new state is in use, but a file of the one before could not be erased.
     """
     folder = Folder.opened(workspace)
-    left = _at_work(folder, progress)
+    left = work_alone(
+        folder, lambda lease, before: _renew(folder, lease, before, progress), progress
+    )
+    LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
     folder.ledger.close()
     document = status(workspace)
     if left:
@@ -53,26 +56,6 @@ def refresh(workspace: Path, *, progress: Progress = lambda _: None) -> dict[str
             document,
         )
     return document
-
-
-def _at_work(folder: Folder, progress: Progress) -> tuple[str, ...]:
-    """Wait for the lease, then work; returns what could not be erased."""
-    while True:
-        try:
-            with folder.leased() as lease:
-                folder.finish(lease)
-                before = folder.look(lambda _, model: model)
-                try:
-                    _renew(folder, lease, before, progress)
-                except OSError:
-                    if folder.look(lambda _, model: model.seal) == before.seal:
-                        raise  # otherwise the new state counts, and `finish` says what is left
-                left = folder.finish(lease)
-                LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
-                return left
-        except (Locked, Overtaken):
-            progress("waiting for the process that works on the requests")
-            time.sleep(PAUSE)
 
 
 def _renew(folder: Folder, lease: Lease, before: Model, progress: Progress) -> None:

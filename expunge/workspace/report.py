@@ -10,7 +10,7 @@ from expunge.accounting.issue import now
 from expunge.accounting.trade_offs import trade_offs
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.errors import Altered, MissingPackage
-from expunge.ledger import Model, Request
+from expunge.ledger import Addition, Model, Request
 from expunge.report.page import page
 from expunge.report.words import longest_weights
 from expunge.unlearning.linear.langevin import Langevin, setting_of
@@ -50,6 +50,7 @@ def report(
             model,
             entries.models(),
             entries.requests(),
+            entries.additions(),
             entries.counts(),
             entries.setting("options"),
             entries.setting("encoding"),
@@ -69,6 +70,7 @@ class _Stated(NamedTuple):
     model: Model
     models: list[Model]
     requests: list[Request]
+    additions: list[Addition]
     records: dict[str, int]
     options: str
     encoding: str
@@ -91,7 +93,7 @@ def _document(
     taken = None if certificate is None else certificate["strategy"]
     evaluations = _evaluations(folder, said, estimator.fitted_.head)
     if test is not None:
-        evaluations.append({"name": "now", **evaluate_held_out(folder, model, test)})
+        evaluations.append({"name": "now", **evaluate_held_out(folder, test)})
     return {
         "title": f"{folder.path.resolve().name}: what was forgotten, and how surely",
         "data": _data(options, Encoding.of(said.encoding)),
@@ -99,6 +101,7 @@ def _document(
         "written": now(),
         "model": {"number": model.number, "created": model.created},
         "requests": _requests(said, options.publish_names),
+        "joined": [each.document() for each in said.additions],
         "names_published": options.publish_names,
         "records": records,
         "certificate": certificate,

@@ -45,6 +45,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
             }
             for request in entries.requests()
         ],
+        "additions": [each.document() for each in entries.additions()],
         "journal": [vars(entry) for entry in entries.journal()],
         "unerased": [str(path) for path in folder.unerased(entries)],
         "lease": None if lease is None or lease.holder is None else vars(lease),

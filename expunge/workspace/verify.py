@@ -50,6 +50,8 @@ class _Stated:
     Args:
         unwritten: Certificates of requests that are committed, whose files may be still to come.
         done: Names of the requests that models honoured, in that order.
+        certified: How many models came from the first of these on, additions included.
+        records: How many records there have been at any time.
         unerased: Files that such requests still have to erase.
     """
 
@@ -61,6 +63,8 @@ class _Stated:
     unwritten: set[int]
     current: str | None
     forgotten: int
+    records: int
+    certified: int
     requests: list[Request]
     done: list[str]
     unerased: tuple[Path, ...]
@@ -72,6 +76,7 @@ class _Stated:
 
 def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
     names = {request.number: request.name for request in entries.requests()}
+    counts, asked = entries.counts(), [made.request is not None for made in entries.models()]
     return _Stated(
         model=model,
         options=entries.setting("options"),
@@ -80,7 +85,9 @@ def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
         certificates=entries.certificates(),
         unwritten=set(entries.certificates("committed")),
         current=entries.certificate_of(model),
-        forgotten=entries.counts()["forgotten"],
+        forgotten=counts["forgotten"],
+        records=sum(counts.values()),
+        certified=len(asked) - asked.index(True) if any(asked) else 0,
         requests=entries.requests(),
         done=[names[made.request] for made in entries.models() if made.request is not None],
         unerased=folder.unerased(entries),
@@ -166,8 +173,11 @@ def _ledger_differences(certificate: Certificate, said: _Stated) -> list[Differe
     if certificate.forgotten != said.forgotten:
         counted = f"the ledger counts {said.forgotten} forgotten records"
         faults.append(Difference("forgotten", f"is {certificate.forgotten}, but {counted}"))
-    if certificate.sequence != len(said.done):
-        counted = f"the ledger counts {len(said.done)} requests that models honoured"
+    if certificate.records != said.records:
+        counted = f"the ledger counts {said.records} records"
+        faults.append(Difference("records", f"is {certificate.records}, but {counted}"))
+    if certificate.sequence != said.certified:
+        counted = f"the ledger counts {said.certified} models since the first request"
         faults.append(Difference("sequence", f"is {certificate.sequence}, but {counted}"))
     if certificate.requests and certificate.requests != said.done[-len(certificate.requests) :]:
         faults.append(Difference("requests", "are not those that the ledger calls honoured"))

@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 
 from expunge.core.sparse_rows import SparseRows
-from expunge.core.stored_rows import StoredColumn, StoredRows
+from expunge.core.stored_rows import StoredColumn, StoredRows, lengthened
 
 ROWS, EACH = 50, 8
 FEATURES = torch.from_numpy(np.random.default_rng(3).normal(size=(ROWS, 3)).astype(np.float32))
@@ -145,3 +145,68 @@ def test_a_check_reads_every_chunk():
     rows, disk = table(kept=0)
     rows.check()
     assert disk.read == list(range(len(BOUNDS)))
+
+
+MORE = torch.full((4, 3), 7.0, dtype=torch.float64), torch.arange(50, 54)
+
+
+def longer_columns(times=1, **options):
+    whole, disk = table(**options)
+    first = columns = whole.column("x"), whole.column("y")
+    for _ in range(times):
+        columns = lengthened(columns, MORE)
+    return first, columns, disk
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_further_rows_follow_those_on_disk_and_those_given_before_stay_as_long(kept):
+    first, (features, targets), _ = longer_columns(times=2, kept=kept)
+    assert (len(features), features.shape[1:], features.dtype) == (58, (3,), torch.float32)
+    assert torch.equal(features[:50], FEATURES)
+    assert features[48:].sum(1).tolist() == [*FEATURES[48:].sum(1).tolist(), *[21.0] * 8]
+    assert targets[[3, 51, 55]].tolist() == [3, 51, 51]
+    assert [len(column) for column in first] == [50, 50]
+    assert torch.equal(first[0][:], FEATURES)
+
+
+def test_rows_are_lengthened_without_reading_any():
+    *_, disk = longer_columns()
+    assert disk.read == [0]  # for the type, before
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_what_the_longer_table_erases_is_erased_in_the_one_before_too(kept):
+    (before, _), (features, _), _ = longer_columns(kept=kept)
+    assert before[0:8].any()  # perhaps kept
+    features[[2, 51]] = 0
+    assert not before[[2]].any()
+    assert not features[[2, 51]].any()
+    features[[2, 51]] = torch.ones(2, 3)  # taken back
+    assert torch.equal(before[[2]], FEATURES[[2]])
+    assert features[[51]].tolist() == [[7, 7, 7]]
+
+
+def test_erased_rows_that_no_file_holds_are_overwritten_in_memory():
+    _, (features, _), _ = longer_columns(times=2)
+    memory = [features.table.read.rows["x"], features.table.read.read.rows["x"]]
+    features[[3, 51, 54]] = 0
+    assert all(rows.all() for rows in memory)  # until the request has succeeded
+    features.table.overwrite_erased()
+    assert [rows.any(1).tolist() for rows in memory] == [
+        [False, True, True, True],
+        [True, False, True, True],
+    ]
+    assert torch.equal(features[[4]], FEATURES[[4]])
+
+
+def test_rows_can_be_read_from_other_chunks_once_all_are_on_disk():
+    _, (features, _), disk = longer_columns()
+    whole = torch.cat([FEATURES, MORE[0].float()])
+    assert features.table.source is disk
+    assert features[52:].any()
+    halves = [(0, 27), (27, 54)]
+    features.table.reread(
+        halves, lambda number: {"x": whole[slice(*halves[number])], "y": torch.zeros(27)}
+    )
+    assert torch.equal(features[:], whole)
+    assert torch.equal(features[[26, 53]], whole[[26, 53]])

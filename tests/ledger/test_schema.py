@@ -19,7 +19,9 @@ def made():
 
 def test_there_are_these_tables(made):
     assert set(made.get_table_names()) == {
+        "additions",
         "certificates",
+        "former",
         "journal",
         "lease",
         "models",

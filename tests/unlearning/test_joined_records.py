@@ -15,7 +15,7 @@ from expunge import CertifiedClassifier, CertifiedRegressor
 from expunge.accounting.issue import issue
 from expunge.accounting.verification import differences
 from expunge.core.rows import bounded_rows
-from expunge.errors import InvalidInput
+from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning import load
 from expunge.unlearning.linear import pass_free
 from expunge.unlearning.linear.anchor import SUMS, Anchor
@@ -407,3 +407,40 @@ def holds(folder, row):
 def holds_in_memory(model, row):
     parts = [*model.fitted_.job.stored_values(), *model.fitted_.outcome.secret.values()]
     return any(row.tobytes() in part.contiguous().numpy().tobytes() for part in parts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_exchange_leaves_the_sums_of_a_history_without_the_rows_that_left(kind):
+    """Whether it is one request or two; the certificate counts both."""
+    model, apart = (residual_model(kind, range(100), strategy=FAR) for _ in range(2))
+    X, y = KINDS[kind][1]
+    ids = ["r3", "r4", "r130"]
+    certificate = model.exchange(["r3", "r4"], X[120:123], y[120:123], ids=ids)
+    apart.forget(["r3", "r4"])
+    apart.add(X[120:123], y[120:123], ids=ids, again=True)
+    assert all(map(torch.equal, sums(anchor_of(model)), sums(anchor_of(apart))))
+    assert (certificate.records, certificate.forgotten, certificate.joined) == (103, 2, 3)
+    assert (certificate.sequence, certificate.generation) == (1, 1)
+    assert not differences(certificate)
+    assert model.forget("r3").sequence == 2  # the record that took its place
+    with pytest.raises(ValueError, match="'r3' is already forgotten"):
+        model.forget("r3")
+
+
+@pytest.mark.parametrize("strategy", [Residual(distance=0), "retrain"], ids=str)
+def test_an_exchange_by_passes_gives_the_minimiser_of_what_is_there(strategy):
+    kind = "two classes"
+    model = residual_model(kind, range(100), strategy=strategy, random_state=0)
+    X, y = KINDS[kind][1]
+    model.exchange([f"r{row}" for row in range(20)], X[100:140], y[100:140], ids=range(40))
+    never = residual_model(kind, range(20, 140), strategy="retrain", random_state=0)
+    found = model.fitted_.outcome.secret.get("theta", model.fitted_.outcome.theta)
+    assert torch.allclose(found, never.fitted_.outcome.theta, atol=1e-6)
+
+
+@pytest.mark.parametrize("strategy", [LANGEVIN, NoiseFirst(60, 8)], ids=lambda s: s.name)
+def test_a_history_that_could_not_count_who_joined_takes_no_exchange(strategy):
+    timeline = timeline_of(strategy)
+    with pytest.raises(NoCertificate, match="forget first, then add"):
+        timeline.model.exchange(3, X[:1], Y[:1])
+    assert timeline.model.certificate_ is None

@@ -178,3 +178,59 @@ def test_after_an_addition_that_failed_the_next_one_goes_on():
     columns = joined(store, torch.full((1,), 5.0), torch.full((1,), 6.0))
     assert [column[-1].item() for column in columns] == [5, 6]
     assert [len(column) for column in columns] == [18, 18]
+
+
+def exchange(store, fails=None):
+    other = torch.ones(5)
+    more = [torch.full((2, 2), 7.0), torch.full((2,), 7.0)]
+    with store.exchanging([0, 2], more) as (longer, erase):
+        assert longer[1].tolist() == [1, 1, 1, 7, 7]
+        erase([other])
+        assert longer[1].tolist() == [0, 1, 0, 7, 7]
+        if fails is not None:
+            raise fails
+    return other
+
+
+def test_rows_are_erased_and_others_added_as_one_request():
+    first = (torch.ones(3, 2), torch.ones(3))
+    store = RowStore(first)
+    other = exchange(store)
+    assert store.erasures == 1
+    assert store.columns[1].tolist() == [0, 1, 0, 7, 7]
+    assert store.columns[0].sum(1).tolist() == [0, 2, 0, 14, 14]
+    assert first[1].tolist() == [0, 1, 0]
+    assert other.tolist() == [0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_exchange_that_fails_changes_nothing(error):
+    first = (torch.ones(3, 2), torch.ones(3))
+    store = RowStore(first)
+    with pytest.raises(error):
+        exchange(store, error)
+    assert store.erasures == 0
+    assert store.columns is first
+    assert first[0].all()
+    assert first[1].tolist() == [1, 1, 1]
+    exchange(store)
+    assert store.columns[1].tolist() == [0, 1, 0, 7, 7]
+
+
+def test_an_interrupt_while_an_exchange_overwrites_old_memory_leaves_all_as_it_was(monkeypatch):
+    first = (torch.ones(3, 2), torch.ones(3))
+    store = RowStore(first)
+    honest, calls = torch.Tensor.zero_, []
+
+    def interrupted(self):
+        calls.append(honest(self))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return self
+
+    monkeypatch.setattr(torch.Tensor, "zero_", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        exchange(store)
+    monkeypatch.undo()
+    assert store.columns is first
+    assert (first[0].sum(), first[1].sum(), store.erasures) == (6, 3, 0)

@@ -8,11 +8,12 @@ import pytest
 from sklearn.metrics import r2_score
 
 from expunge.errors import InvalidInput
-from expunge.workspace import evaluate as module
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluate import evaluate, score
+from expunge.workspace.folder import Folder
 from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
+from expunge.workspace.table_reader import TableReader
 from tests.workspace.tables_made import (
     everything_in,
     fitted,
@@ -168,12 +169,7 @@ def test_a_score_of_the_wrong_labels_would_be_noticed(workspace):
     rules = dict(ledger_rows(workspace)["settings"])["encoding"]
     mine = people(200, seed=77)
     rows = Encoding.of(rules).encode(workspace, pa.table(mine))
-    head = module.head_of(*_current(workspace))
+    head = TableReader.of(Folder.opened(workspace)).head
     right = score(head, rows, np.array(mine["label"]))["accuracy"]
     wrong = score(head, rows, np.array(mine["label"])[::-1])["accuracy"]
     assert right > 0.7 > wrong
-
-
-def _current(workspace):
-    folder = module.Folder.opened(workspace)
-    return folder, *folder.look(lambda entries, model: (model, entries.setting("head")))

@@ -17,7 +17,7 @@ def folder(tmp_path):
 
 def evaluated(folder, tmp_path, columns):
     file = write(tmp_path / "test.csv", columns)
-    return evaluate_held_out(folder, folder.look(lambda _, model: model), file)
+    return evaluate_held_out(folder, file)
 
 
 def unseen():

@@ -7,6 +7,7 @@ import pytest
 from expunge.errors import InvalidInput
 from expunge.unlearning.linear.estimator import load
 from expunge.workspace import predict as module
+from expunge.workspace import table_reader
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
@@ -180,7 +181,7 @@ def test_a_table_that_does_not_fit_is_named_and_nothing_is_written(
 
 
 def test_a_request_that_is_honoured_meanwhile_does_no_harm(workspace, tmp_path, monkeypatch):
-    head_of, calls = module.head_of, []
+    head_of, calls = table_reader.head_of, []
 
     def meanwhile(*arguments):
         calls.append(arguments)
@@ -188,7 +189,7 @@ def test_a_request_that_is_honoured_meanwhile_does_no_harm(workspace, tmp_path, 
             forget(workspace, ["00003"])
         return head_of(*arguments)
 
-    monkeypatch.setattr(module, "head_of", meanwhile)
+    monkeypatch.setattr(table_reader, "head_of", meanwhile)
     document = predict(workspace, tmp_path / "public.csv", tmp_path / "out.csv")
     assert document["model"]["sha256"] == status(workspace)["model"]["sha256"]
 

@@ -13,6 +13,7 @@ from expunge.errors import InvalidInput
 from expunge.ledger import Ledger
 from expunge.store import read
 from expunge.store.lock import hold_lock
+from expunge.workspace import at_work
 from expunge.workspace import refresh as module
 from expunge.workspace.audit import audit
 from expunge.workspace.folder import Folder
@@ -207,7 +208,7 @@ def test_whoever_is_overtaken_begins_again(workspace, monkeypatch):
         return leased(folder)
 
     monkeypatch.setattr(Folder, "leased", fails_once)
-    monkeypatch.setattr(module, "PAUSE", 0.0)
+    monkeypatch.setattr(at_work, "PAUSE", 0.0)
     told = []
     assert refresh(workspace, progress=told.append)["journal"]
     assert told[0] == "waiting for the process that works on the requests"
@@ -216,7 +217,7 @@ def test_whoever_is_overtaken_begins_again(workspace, monkeypatch):
 def test_it_waits_for_whoever_works(workspace, monkeypatch):
     held = hold_lock(workspace)
     held.__enter__()
-    monkeypatch.setattr(module.time, "sleep", lambda _: held.__exit__(None, None, None))
+    monkeypatch.setattr(at_work.time, "sleep", lambda _: held.__exit__(None, None, None))
     told = []
     assert refresh(workspace, progress=told.append)["journal"]
     assert told[0].startswith("waiting")

@@ -20,7 +20,7 @@ def test_before_a_deletion_nothing_is_certified(tmp_path):
     document = status(workspace)
     assert set(document) == {
         *("workspace", "records", "requests", "model", "certificate", "options"),
-        *("unerased", "lease", "settled", "journal", "missing"),
+        *("unerased", "lease", "settled", "journal", "additions", "missing"),
         *("understood", "on_public_records"),
     }
     assert document["settled"] == {

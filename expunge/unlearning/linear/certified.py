@@ -64,7 +64,7 @@ from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
-from expunge.unlearning.requests import honour, join, refresh
+from expunge.unlearning.requests import exchange, honour, join, refresh
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
@@ -236,6 +236,31 @@ class Certified(Parameters, BaseEstimator):
         columns, again = arrivals(self, fitted, X, y), flag("again", again)
         ids = given_ids(ids, X)
         self._state, certificate = join(fitted, columns, ids, again=again, request=request)
+        return certificate
+
+    def exchange(
+        self,
+        gone: Any,
+        X: Any,  # noqa: N803
+        y: Any,
+        ids: Any = None,
+        *,
+        request: str | None = None,
+    ) -> Certificate:
+        """Delete records and take others in, in one request: for records that are corrected.
+
+        Args:
+            gone: Ids of the records that leave; one id or several.
+            X, y, ids: The records that join, as for `add`; ids of those that leave may be theirs.
+            request: A name of this request to publish: its certificate states it.
+
+        Raises:
+            ValueError, NoCertificate: as for `forget` and `add`; nothing was changed.
+        """
+        fitted = self.fitted_
+        ids = given_ids(ids, X)
+        columns = arrivals(self, fitted, X, y)
+        self._state, certificate = exchange(fitted, gone, columns, ids, request=request)
         return certificate
 
     def refresh(self) -> None:

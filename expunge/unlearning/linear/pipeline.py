@@ -116,6 +116,13 @@ class CertifiedPipeline(NamedSteps):
         self._check_columns(X)
         return model.add(self._steps().transform_apart(X), y, ids=ids, **named)
 
+    def exchange(self, gone: Any, X: Any, y: Any, ids: Any = None, **named: Any) -> Certificate:  # noqa: N803
+        """Delete records and take others in, in one request; as the estimator's `exchange`."""
+        model = self._fitted_model()
+        ids = given_ids(ids, X)
+        self._check_columns(X)
+        return model.exchange(gone, self._steps().transform_apart(X), y, ids=ids, **named)
+
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several. As the estimator's `forget`."""
         return self._fitted_model().forget(ids, request)

@@ -114,6 +114,14 @@ class Residual(Strategy[LinearJob]):
             {"theta": theta}, None, None, noise_free=True, secret=secret, read_every_row=passed
         )
 
+    def exchange(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The same with records that leave and others that join.
+
+        Raises:
+            ValueError: there are too many records for the tolerance, by counts alone.
+        """
+        return self.add(job, before)
+
     def _near(self, job: LinearJob, before: Outcome) -> tuple[Tensor, dict[str, Tensor], bool]:
         """A point within reach, the secret state after it, and whether passes were made."""
         if self.goes_without_passes(job):

@@ -61,6 +61,9 @@ class Retrain(Strategy[LinearJob]):
     def add(self, job: LinearJob, before: Outcome) -> Outcome:
         return self.fit(job)
 
+    def exchange(self, job: LinearJob, before: Outcome) -> Outcome:
+        return self.fit(job)
+
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """Retraining carries nothing over, so it is its own placebo."""
         return self.fit(job)

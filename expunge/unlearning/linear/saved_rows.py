@@ -35,6 +35,7 @@ __all__ = [
     "columns_of",
     "follow",
     "kept_chunks",
+    "room_after",
     "saved_steps",
 ]
 
@@ -124,21 +125,30 @@ def kept_chunks(fitted: LinearFitted, folder: Path) -> Iterator[Chunk | NewChunk
     """The rows for the next generation: of those that the folder holds, only chunks that change.
 
     What stays is not read: the index keeps its digest, against which every reader holds it. Rows
-    that joined since follow in chunks of their own.
+    that joined since fill the last chunk, then others.
     """
     job, before, there = fitted.job, _state_before(fitted, folder), 0
     roster = job.roster
     if before is not None:
         known = len(before.index.lineage.issued)
         there = roster.sizes[known]
+        if roster.records > there:
+            there = room_after(before.chunks(ROWS))
         left = [int(row) for rows in roster.departures[known:] for row in rows if row < there]
-        yield from erase_rows(before, ROWS, left, zero_rows)
+        kept = erase_rows(before, ROWS, left, zero_rows)
+        yield from (chunk for chunk in kept if chunk.stop <= there)
         yield from before.chunks(STEPS)
     elif fitted.preprocessing is not None:
         yield NewChunk(STEPS, 0, 1, steps_to_bytes(fitted.preprocessing), "skops")
     for first, stop in bounds_of(there, roster.records):
         columns = {name: getattr(job, name)[first:stop] for name in COLUMNS}
         yield chunk_of(columns, first)
+
+
+def room_after(chunks: Sequence[Chunk]) -> int:
+    """The first row of what is to be written where rows join a table: of a chunk that has room."""
+    last = chunks[-1]
+    return last.first if last.stop - last.first < CHUNK_ROWS else last.stop
 
 
 def saved_steps(saved: Saved) -> FrozenSteps | None:
@@ -163,8 +173,11 @@ def _state_before(fitted: LinearFitted, folder: Path) -> Saved | None:
 def follow(fitted: LinearFitted, folder: Path) -> None:
     """Let rows that are read from this folder come from its current generation."""
     features = fitted.job.features
-    if isinstance(features, StoredColumn) and isinstance(features.table.read, ChunkReader):
-        reader = features.table.read
-        if reader.saved.folder.resolve() == folder.resolve():
-            saved = read(folder)
-            features.table.read = ChunkReader(saved, saved.chunks(ROWS), reader.head)
+    if not isinstance(features, StoredColumn):
+        return
+    reader = features.table.source
+    if isinstance(reader, ChunkReader) and reader.saved.folder.resolve() == folder.resolve():
+        saved = read(folder)
+        chunks = saved.chunks(ROWS)
+        bounds = [(chunk.first, chunk.stop) for chunk in chunks]
+        features.table.reread(bounds, ChunkReader(saved, chunks, reader.head))

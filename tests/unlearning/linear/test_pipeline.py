@@ -393,3 +393,16 @@ def test_what_was_pickled_predicts_and_cannot_forget():
     assert again.certificate_ == pipe.certificate_
     with pytest.raises(NoCertificate, match="cannot forget"):
         again.forget("r2")
+
+
+def test_a_record_is_corrected_through_the_same_steps_under_a_frames_index():
+    pipe = made().fit(*PRIVATE, public=PUBLIC, ids=IDS)
+    right = pd.DataFrame(X[:1] + 0.5, index=["r3"])
+    certificate = pipe.exchange("r3", right, Y[:1], ids="index")
+    assert (certificate.records, certificate.forgotten, certificate.joined) == (161, 1, 1)
+    assert not differences(certificate)
+    twin = made().fit(*PRIVATE, public=PUBLIC, ids=IDS)
+    twin.forget("r3")
+    twin.add(X[:1] + 0.5, Y[:1], ids=["r3"], again=True)
+    mine, other = (each.fitted_.job.features for each in (pipe, twin))
+    assert (mine == other).all()

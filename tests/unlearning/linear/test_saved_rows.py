@@ -1,6 +1,7 @@
 """Models whose rows stay on disk: the same numbers, and nothing read but what a request needs."""
 
 import copy
+import shutil
 
 import numpy as np
 import pytest
@@ -201,12 +202,98 @@ def test_numbers_come_from_public_rows_too(tmp_path):
     np.testing.assert_array_equal(outside.predict_proba(X), clf.predict_proba(X))
 
 
-def test_no_records_join_rows_that_stay_on_disk(tmp_path):
-    saved(tmp_path / "model")
+EXTRA = labelled(90, seed=5)
+
+
+def add_some(clf, first, stop, **options):
+    X, y = (each[first:stop] for each in EXTRA)
+    return clf.add(X, y, ids=[f"n{row}" for row in range(first, stop)], **options)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[:-1], ids=str)  # a partition takes nobody in
+def test_records_join_rows_that_stay_on_disk_as_they_join_those_in_memory(tmp_path, strategy):
+    """Bit for bit, whether a model is saved in between, once or never; chunks are filled up."""
+    inside = saved(tmp_path / "model", strategy)
+    shutil.copytree(tmp_path / "model", tmp_path / "untouched")
+    saving, outside = (load(tmp_path / n, on_disk=True) for n in ("model", "untouched"))
+    for step in (
+        lambda clf: add_some(clf, 0, 3),
+        lambda clf: clf.forget(["r3", "n1"]),
+        lambda clf: add_some(clf, 3, 60),
+        lambda clf: clf.forget(["n40", "r7"]),
+    ):
+        made = [step(model) for model in (inside, outside, saving)]
+        saving.save(tmp_path / "model")
+        assert len({None if one is None else one.claim.epsilon for one in made}) == 1
+        for other in (outside, saving):
+            assert torch.equal(inside.fitted_.outcome.theta, other.fitted_.outcome.theta)
+            assert all(map(torch.equal, rows_of(inside), rows_of(other)))
+    again = load(tmp_path / "model", on_disk=True)
+    assert all(map(torch.equal, rows_of(inside), rows_of(again)))
+    assert again.fitted_.job.roster.sizes == (260, 263, 263, 320, 320)
+    bounds = [(chunk.first, chunk.stop) for chunk in read(tmp_path / "model").chunks("rows")]
+    assert bounds == list(saved_rows.bounds_of(0, 320))
+    outside.save(tmp_path / "other")
+    assert all(map(torch.equal, rows_of(inside), rows_of(load(tmp_path / "other"))))
+
+
+def test_an_addition_reads_and_writes_the_last_chunk_alone(tmp_path):
+    saved(tmp_path / "model", Residual(distance=10.0))
+    before = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]
+    damage_all_but(tmp_path / "model", {0, len(before) - 1})  # the first tells the type
+    clf = load(tmp_path / "model", on_disk=True)
+    add_some(clf, 0, 20)
+    clf.save(tmp_path / "model")
+    after = [chunk.file.name for chunk in read(tmp_path / "model").chunks("rows")]
+    assert after[: len(before) - 1] == before[:-1]
+    assert len(after) == len(before) + 1
+    assert not clf.fitted_.outcome.read_every_row
+
+
+def test_records_are_corrected_in_one_request_in_memory_and_on_disk_alike(tmp_path):
+    inside = saved(tmp_path / "model")
     outside = load(tmp_path / "model", on_disk=True)
+    certificates = []
+    for clf in (inside, outside):
+        add_some(clf, 0, 3)
+        X, y = EXTRA[0][50:53], EXTRA[1][50:53]
+        certificates.append(clf.exchange(["r3", "n2"], X, y, ids=["r3", "n2", "other"]))
+    one, other = certificates
+    assert one.claim == other.claim
+    assert differences(other) == []
+    assert (other.records, other.forgotten, other.joined) == (266, 2, 6)
+    assert (other.sequence, other.generation) == (1, 2)
+    assert torch.equal(inside.fitted_.outcome.theta, outside.fitted_.outcome.theta)
+    assert all(map(torch.equal, rows_of(inside), rows_of(outside)))
+    assert not rows_of(outside)[0][[203, 262]].any()
+    outside.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert all(map(torch.equal, rows_of(inside), rows_of(again)))
+    assert again.fitted_.job.roster.rows_of(["r3", "other"]) == [263, 265]
+    for clf in (inside, again):
+        assert differences(clf.forget(["r3", "r4"])) == []
+
+
+def test_an_exchange_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch):
+    saved(tmp_path / "model")
+    clf = load(tmp_path / "model", on_disk=True)
+    before = rows_of(clf)[0]
+
+    def refuse(*_, **__):
+        raise NoCertificate("not today")
+
+    monkeypatch.setattr("expunge.unlearning.fitted.Fitted.with_certificate", refuse)
+    with pytest.raises(NoCertificate, match="not today"):
+        clf.exchange("r3", EXTRA[0][:1], EXTRA[1][:1], ids=["r3"])
+    assert torch.equal(rows_of(clf)[0], before)
+    assert len(clf.fitted_.rows.columns[0]) == 260
+    monkeypatch.undo()
+    clf.exchange("r3", EXTRA[0][:1], EXTRA[1][:1], ids=["r3"])
+
+
+def test_rows_that_joined_on_disk_are_read_back_in_memory(tmp_path):
+    saved(tmp_path / "model")
     X, y = labelled(61)
-    with pytest.raises(NoCertificate, match="load the model with on_disk=False"):
-        outside.add(X[60:], y[60:], ids=["new"])
     inside = load(tmp_path / "model")
     inside.add(X[60:], y[60:], ids=["new"])
     inside.forget(["r3", "new"])
