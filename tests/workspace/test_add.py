@@ -515,3 +515,11 @@ def _state(outcome, way):
     told = "'ticket 2' is taken" if way == "replace" else "is there already"
     assert told in again["err"]
     return found["additions"][0]["state"]
+
+
+def test_records_join_models_on_leaves_of_public_trees(tmp_path):
+    workspace = fitted(tmp_path, features="trees")
+    forget(workspace, ["00003"])
+    assert joined(workspace)["joined"] == 20
+    assert forget(workspace, ["10003"])["certificate"]["epsilon"] <= 1
+    assert verify(workspace)["valid"]
