@@ -34,8 +34,9 @@ __all__ = ["app", "run", "start"]
 
 EXITS = (
     "Exit status: 0 done; 1 something was read and does not hold, or was recorded and is not "
-    "finished; 2 bad input, nothing was changed."
+    "finished; 2 bad input, nothing was changed; 130 interrupted."
 )
+INTERRUPTED = 130  # as shells say it of a process that SIGINT ended
 app = typer.Typer(
     name="expunge",
     help="Certified machine unlearning: delete records from a model, with a number you can defend.",
@@ -111,7 +112,9 @@ def run() -> NoReturn:
     try:
         status = app(standalone_mode=False)
     except Exception as error:
-        sys.exit(_complain(error))
+        status = _complain(error)
+    if status == INTERRUPTED:  # at any place: a request may be recorded
+        print("expunge: interrupted; the same command again goes on from here", file=sys.stderr)
     sys.exit(status or 0)
 
 
@@ -125,7 +128,7 @@ def _complain(error: Exception) -> int:
     elif isinstance(error, typer.Exit):
         return error.exit_code
     elif isinstance(error, typer.Abort):
-        message = "aborted"
+        return INTERRUPTED
     elif isinstance(error, InvalidInput | Refused | OSError):
         message = _what_is_wrong(error)
     else:

@@ -57,15 +57,19 @@ class File(_Frozen):
         """
         for path in places:
             with suppress(FileNotFoundError):
+                self._check_size(path, path.stat().st_size)  # a pipe would be waited for
                 content = path.read_bytes()
                 break
         else:
             raise Altered(str(places[-1]), "is missing, and the index names it")
-        if len(content) != self.size:
-            raise Altered(str(path), f"has {len(content)} bytes, the index says {self.size}")
+        self._check_size(path, len(content))
         if digest(content) != self.sha256:
             raise Altered(str(path), "was changed: its digest is not the one in the index")
         return content
+
+    def _check_size(self, path: Path, size: int) -> None:
+        if size != self.size:
+            raise Altered(str(path), f"has {size} bytes, the index says {self.size}")
 
 
 class Chunk(_Frozen):

@@ -102,6 +102,7 @@ def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
         file = folder.certificate_file(number)
         if file.exists() or number not in said.unwritten:
             faults += _certificate_differences(file, document)
+    faults += _unknown_certificates(folder, said.certificates)
     known = _read_all(said.certificates)
     if known is not None:
         faults += chain_differences(known)
@@ -166,6 +167,14 @@ def _certificate_differences(path: Path, document: str) -> list[Difference]:
     if not problems and text != f"{certificate.readable()}\n":
         problems = [Difference("certificate", "is not written as it was issued")]
     return [Difference(f"{path}: {problem.field}", problem.problem) for problem in problems]
+
+
+def _unknown_certificates(folder: Folder, documents: dict[int, str]) -> list[Difference]:
+    """Files named like certificates that nobody issued; the ledger has a certificate first."""
+    known = {folder.certificate_file(number) for number in documents}
+    there = sorted((folder.path / "certificates").glob("*.json"))
+    named = [path for path in there if path.stem.isdecimal() and path not in known]
+    return [Difference(str(path), "is not in the ledger; delete it") for path in named]
 
 
 def _ledger_differences(certificate: Certificate, said: _Stated) -> list[Difference]:

@@ -178,6 +178,19 @@ def test_the_version_is_printed():
     assert (outcome.status, outcome.out.strip()) == (0, metadata.version("expunge"))
 
 
+def test_an_interrupted_command_exits_130_and_does_not_call_its_input_bad(monkeypatch, tmp_path):
+    """A request may be recorded by then, which status 2 would deny."""
+    from expunge.workspace import status
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(status, "status", interrupted)
+    outcome = expunge("status", str(tmp_path))
+    assert (outcome.status, outcome.out) == (130, "")
+    assert "interrupted; the same command again goes on" in outcome.err
+
+
 def test_exit_statuses_are_in_the_help_of_every_command():
     for command in ([], ["fit"], ["forget"], ["verify"], ["export"]):
         assert "Exit status: 0 done; 1 " in " ".join(expunge(*command, "--help").out.split())

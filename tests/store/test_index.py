@@ -1,11 +1,12 @@
 """The index: every file with its digest, and no byte of it can change unnoticed."""
 
 import json
+import os
 
 import pytest
 
 from expunge.accounting.canonical import canonical, sha256
-from expunge.errors import InvalidInput
+from expunge.errors import Altered, InvalidInput
 from expunge.store.index import FORMAT, Chunk, File, Index, digest, parse_index, read_index
 from tests.store.generations import lineage_after, saved_in
 
@@ -131,6 +132,15 @@ def test_a_file_of_another_digest_or_size_is_refused_by_name(tmp_path, content, 
     (tmp_path / "b").write_bytes(content)
     with pytest.raises(InvalidInput, match=f"b: .*{said}"):
         File.of(f"state-{TOKEN}.safetensors", b"content").read(tmp_path / "b")
+
+
+def test_what_has_no_end_and_what_keeps_its_readers_waiting_is_not_read(tmp_path):
+    stated = File.of(f"state-{TOKEN}.safetensors", b"content")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    for name in ("pipe", "endless"):
+        with pytest.raises(Altered, match=f"{name}: has 0 bytes, the index says 7"):
+            stated.read(tmp_path / name)
 
 
 def test_the_index_of_a_folder_is_read_and_its_absence_is_none(tmp_path):

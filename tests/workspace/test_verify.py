@@ -75,6 +75,16 @@ def test_one_altered_byte_of_the_model_is_named(certified, place):
     assert "another hash" in found["differences"][0]["problem"]
 
 
+def test_a_certificate_that_nobody_issued_is_named(certified):
+    issued = max((certified / "certificates").iterdir())
+    forged = certified / "certificates/99.json"
+    forged.write_bytes(issued.read_bytes())
+    assert verify(certified)["first_difference"] == str(forged)
+    forged.unlink()
+    (certified / "certificates/notes.json").write_text("{}")
+    assert verify(certified)["valid"]
+
+
 def test_a_missing_model_is_named(certified):
     (file,) = (certified / "models").iterdir()
     file.unlink()
