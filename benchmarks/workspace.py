@@ -1,15 +1,24 @@
 """A workspace's commands by the size of its tables: processor seconds, and memory at the peak.
 
     python -m benchmarks workspace            10^5 and 10^6 records
-    python -m benchmarks workspace_large      10^7 as well; the tables take 3 GB of disk
+    python -m benchmarks workspace_large      10^7 as well; needs 8 GB of disk
 
 Tables of numbers and a few categories are made block by block, and every command runs in a process
 of its own, as from a shell. `forget` names ten records in ten different chunks; its seconds are the
 median of several. Processor seconds, so that other work on the machine does not count. What every
 command takes to start is in them: below 10^7 records that is most of a request, whose share of
 `fit` is held against a limit at 10^7 only.
+
+    base       what a process holds that has loaded what `fit` needs, and does nothing
+    learning   from rows on disk of which nothing stays in memory, beside the same rows in memory
+
+With EXPUNGE_SCRATCH set, tables lie in that folder and stay there, and so does what was measured:
+a run that was interrupted goes on with the sizes that are missing. What was measured is written to
+benchmarks/workspace.json, and shown on the page about clusters (`benchmarks.workspace_pages`).
 """
 
+import contextlib
+import json
 import os
 import shutil
 import statistics
@@ -17,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,73 +34,120 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-__all__ = ["LARGE", "SIZES", "measure"]
+__all__ = ["LARGE", "SIZES", "limits", "measure"]
 
 SIZES = (100_000, 1_000_000)
 LARGE = (*SIZES, 10_000_000)
 NUMBERS, CATEGORIES, PUBLIC = 60, 2, 2_000
 BLOCK, REQUESTS, RECORDS = 100_000, 3, 10
 STEADY, SHARE = 2.0, 1 / 30  # of `forget` at one size over another, and over `fit`
+GIB, OUT_OF_CORE = 2.0, 1.5  # of `fit` above the base; of learning from disk over from memory
+BOTH_FIT = 1_000_000  # records, up to which rows are learned from in memory as well
 START = "from expunge.cli.main import start; start()"
+BASE = "import resource, expunge.workspace.fit; print(resource.getrusage(0).ru_maxrss)"
 MANY = 100_000  # ids of one large request
+Row = dict[str, Any]
 
 
-def measure(sizes: Iterable[int] = SIZES) -> list[dict[str, object]]:
+def measure(sizes: Iterable[int] = SIZES) -> list[Row]:
     """Measure every size, and how a request grows with the records."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for count in sizes:
-        scratch = Path(tempfile.mkdtemp(prefix="expunge-benchmark-"))
-        try:
-            rows.append(_measured(count, scratch))
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    spent = [row["seconds"]["forget"] for row in rows]
-    growth = {
-        "name": f"forget at {max(sizes):,} records over {min(sizes):,}",
-        "ratio": spent[-1] / spent[0],
-        "limit": STEADY,
-    }
-    return [*rows, growth]
+        with _folder(count) as folder:
+            known = folder / "measured.json"
+            if not known.exists():
+                row = _measured(count, folder)
+                known.write_text(json.dumps(row))
+                print(row, file=sys.stderr, flush=True)
+            rows.append(json.loads(known.read_text()))
+    return [*rows, *limits(rows)]
 
 
-def _measured(count: int, scratch: Path) -> dict[str, Any]:
-    """Fit a table of so many records, forget some, verify; the share of `fit` that a request is."""
-    private, public = scratch / "private.parquet", scratch / "public.parquet"
-    _write_table(private, count, "p", seed=1)
-    _write_table(public, PUBLIC, "q", seed=2)
-    workspace = scratch / "workspace"
+@contextlib.contextmanager
+def _folder(count: int) -> Iterator[Path]:
+    """Where a size is measured."""
+    if scratch := os.environ.get("EXPUNGE_SCRATCH"):
+        folder = Path(scratch) / str(count)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="expunge-benchmark-") as folder:
+        yield Path(folder)
+
+
+def limits(rows: list[Row]) -> list[Row]:
+    """The figures that have a limit, of sizes that were measured."""
+    found, (first, last) = [], (rows[0], rows[-1])
+    for row in rows:
+        seconds, peak = row["seconds"], row["peak_mib"]
+        share = SHARE if row["records"] >= LARGE[-1] else 1.0
+        name = f"{row['records']:,} records"
+        found += [
+            _figure(f"forget ten of {name} over fit", seconds["forget"] / seconds["fit"], share),
+            _figure(f"GiB of fit above the base, {name}", (peak["fit"] - peak["base"]) / 1024, GIB),
+        ]
+        if row["learning"] is not None:
+            ratio = row["learning"]["on_disk"] / row["learning"]["in_memory"]
+            found.append(
+                _figure(f"learning out of core over in memory, {name}", ratio, OUT_OF_CORE)
+            )
+    grown = last["seconds"]["forget"] / first["seconds"]["forget"]
+    name = f"forget at {last['records']:,} records over {first['records']:,}"
+    return [*found, _figure(name, grown, STEADY)]
+
+
+def _figure(name: str, ratio: float, limit: float) -> Row:
+    return {"name": name, "ratio": ratio, "limit": limit}
+
+
+def _measured(count: int, folder: Path) -> Row:
+    """Fit a table of so many records, forget some, verify."""
+    private, public = folder / "private.parquet", folder / "public.parquet"
+    for path, rows, prefix, seed in ((private, count, "p", 1), (public, PUBLIC, "q", 2)):
+        if not path.exists():
+            _write_table(path, rows, prefix, seed=seed)
+    workspace = folder / "workspace"
+    shutil.rmtree(workspace, ignore_errors=True)
     tables = ["--private", private, "--public", public, "--id", "id", "--label", "label"]
     idle = _ran("status", "--help")
-    fit = _ran("fit", workspace, *tables)
+    base = int(subprocess.check_output([sys.executable, "-c", BASE])) / 1024
+    ran = {"fit": _ran("fit", workspace, *tables)}
+    learning = _learning(workspace) if count <= BOTH_FIT else None
     requests = [_ran("forget", workspace, *_ids(count, request)) for request in range(REQUESTS)]
-    many = _many(count, scratch)
-    large = _ran("forget", workspace, "--ids", many)
-    verify = _ran("verify", workspace)
-    seconds = {
-        "start": idle["seconds"],
-        "fit": fit["seconds"],
-        "forget": statistics.median(one["seconds"] for one in requests),
-        "forget_many": large["seconds"],
-        "verify": verify["seconds"],
-    }
-    row = {
-        "name": f"forget ten of {count:,} records over fit",
-        "ratio": seconds["forget"] / seconds["fit"],
-        "limit": SHARE if count >= LARGE[-1] else 1.0,
-        "seconds": seconds,
-        "elapsed": {"fit": fit["elapsed"], "forget": min(one["elapsed"] for one in requests)},
-        "peak_mib": {
-            "start": idle["peak_mib"],
-            "fit": fit["peak_mib"],
-            "forget": max(one["peak_mib"] for one in requests),
-            "forget_many": large["peak_mib"],
-            "verify": verify["peak_mib"],
-        },
+    ran["forget_many"] = _ran("forget", workspace, "--ids", _many(count, folder))
+    ran["verify"] = _ran("verify", workspace)
+    disk = sum(p.stat().st_size for p in workspace.rglob("*") if p.is_file()) / 2**20
+    shutil.rmtree(workspace)
+    return {
+        "records": count,
+        "columns": NUMBERS + CATEGORIES,
+        "seconds": {"start": idle["seconds"]}
+        | {"forget": statistics.median(one["seconds"] for one in requests)}
+        | {name: one["seconds"] for name, one in ran.items()},
+        "elapsed": {"forget": min(one["elapsed"] for one in requests)}
+        | {name: one["elapsed"] for name, one in ran.items()},
+        "peak_mib": {"start": idle["peak_mib"], "base": base}
+        | {"forget": max(one["peak_mib"] for one in requests)}
+        | {name: one["peak_mib"] for name, one in ran.items()},
+        "learning": learning,
         "many": min(MANY, count // 10),
-        "disk_mib": sum(p.stat().st_size for p in workspace.rglob("*") if p.is_file()) / 2**20,
+        "disk_mib": disk,
     }
-    print(row, file=sys.stderr, flush=True)
-    return row
+
+
+def _learning(workspace: Path) -> dict[str, float]:
+    """Processor seconds of learning from a workspace's rows: on disk, and in memory."""
+    from expunge.unlearning.linear.estimator import load
+
+    seconds = {}
+    for name, on_disk in (("in_memory", False), ("on_disk", True)):
+        fitted: Any = load(workspace / "secret/saved", on_disk=on_disk).fitted_
+        if on_disk:
+            fitted.job.features.table.kept = 0
+        began = time.process_time()
+        fitted.strategy.fit(fitted.job)
+        seconds[name] = time.process_time() - began
+    return seconds
 
 
 def _ran(*arguments: object) -> dict[str, float]:

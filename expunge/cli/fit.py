@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from expunge.cli.output import (
+    Address,
     Decimal,
+    EngineName,
     MaxInflated,
     MaxWidth,
     Separator,
@@ -96,8 +98,10 @@ def fit(
     decimal: Decimal = ".",
     text_encoding: TextEncoding = "utf-8",
     memory: Annotated[
-        float, typer.Option(help="GiB of encoded rows to keep in memory; others stay on disk.")
+        float, typer.Option(help="GiB that may grow with the rows; the others stay on disk.")
     ] = 0.5,
+    engine: EngineName = "local",
+    address: Address = None,
     publish_names: Annotated[
         bool,
         typer.Option(
@@ -141,6 +145,8 @@ def fit(
             limits=table_limits(max_width, max_inflated),
             form=csv_form(separator, decimal, text_encoding),
             memory=memory,
+            engine=engine,
+            address=address,
             progress=progress,
             notice=notices.append,
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from expunge.cli.output import number, one_line, print_json, read_text, tell
+from expunge.cli.output import Address, EngineName, number, one_line, print_json, read_text, tell
 from expunge.cli.stages import stages
 from expunge.cli.status import show
 
@@ -30,6 +30,8 @@ def forget(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would come to; change nothing.")
     ] = False,
+    engine: EngineName = "local",
+    address: Address = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Delete records from the model; without ids, finish what an interrupted run left pending."""
@@ -48,6 +50,8 @@ def forget(
                 name=name,
                 skip_unknown=skip_unknown,
                 skip_forgotten=skip_forgotten,
+                engine=engine,
+                address=address,
                 progress=progress,
             )
     except Pending as error:  # recorded, so not the same as bad input

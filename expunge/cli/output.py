@@ -6,7 +6,7 @@ import logging
 import sys
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MESSAGE_LENGTH",
     "QUIET",
+    "Address",
     "Decimal",
+    "EngineName",
     "MaxDepth",
     "MaxInflated",
     "MaxKeys",
@@ -53,6 +55,12 @@ Separator = Annotated[
 ]
 Decimal = Annotated[str, typer.Option(help="In front of a CSV's fractions: a point or a comma.")]
 TextEncoding = Annotated[str, typer.Option(help="Of a CSV's text: latin-1, cp1252, utf-16 ...")]
+EngineName = Annotated[
+    Literal["local", "ray"], typer.Option(help="Where passes over the rows are computed.")
+]
+Address = Annotated[
+    str | None, typer.Option(help="Of a running Ray cluster; without it one is started here.")
+]
 MaxDepth = Annotated[int | None, typer.Option(min=1, max=200, help="Deepest nesting of that JSON.")]
 
 

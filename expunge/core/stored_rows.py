@@ -5,8 +5,9 @@
     lengthened(...)     the columns with further rows, in memory until they too are on disk
 
 Whoever makes a table says how a chunk is read; that is also where its digest and its bounds are
-checked. Chunks stay in memory, the first that were read, up to so many bytes; of the others one
-does. Keeping the latest would serve nobody: a pass comes back to a chunk when it has read all.
+checked. Chunks stay in memory, the first that were read, up to so many bytes; of the others two
+do, which a stretch may lie across. Keeping more of the latest would serve nobody: a pass comes back
+to a chunk when it has read all. A copy in another process reads the chunks for itself.
 """
 
 import bisect
@@ -23,7 +24,9 @@ from expunge.core.sparse_rows import SparseRows, join_rows
 
 __all__ = ["KEPT", "StoredColumn", "StoredRows", "lengthened"]
 
-KEPT = 256 << 20  # bytes of chunks in memory, unless told otherwise
+KEPT = 256 << 20  # bytes that grow with the rows in memory, unless told otherwise
+MASKS = 2  # bytes a row: which rows are present
+LATEST = 2  # chunks
 Columns = Mapping[str, Any]  # tensors, or sparse rows
 Index = Any  # what a tensor takes: a slice, places, a mask
 
@@ -35,13 +38,13 @@ class _Known:
     Args:
         blank: Rows that are erased in memory and not yet on disk; they read as zeros.
         size: How many bytes the chunks that stay are.
-        latest: The chunk that was read last, where it does not stay.
+        latest: The chunks that were read last, where they do not stay.
     """
 
     blank: set[int]
     chunks: dict[int, Columns] = field(default_factory=dict)
     size: int = 0
-    latest: tuple[int, Columns] = (-1, {})
+    latest: dict[int, Columns] = field(default_factory=dict)
 
 
 class StoredRows:
@@ -50,7 +53,8 @@ class StoredRows:
     Args:
         bounds: First row of each chunk and the row after its last, without gaps, from 0 on.
         read: The columns of the chunk of this number.
-        kept: How many bytes of chunks stay in memory, beside the latest one.
+        kept: How many bytes of what grows with the rows stay in memory: masks, then as much as
+            a quarter for what passes know of each row (`room`), then chunks, beside the latest two.
         blank: Rows that are erased in memory and not yet on disk; they read as zeros.
     """
 
@@ -70,6 +74,20 @@ class StoredRows:
         self.read, self._bounds, self.kept = read, tuple(bounds), kept
         self.device = torch.device(device)
         self._known = _Known(set(map(int, blank)))
+
+    @property
+    def room(self) -> int:
+        """How many bytes a pass may keep of what it computed, for the next one."""
+        return max(0, self.kept - MASKS * self.rows) // 4
+
+    @property
+    def _room_for_chunks(self) -> int:
+        return max(0, self.kept - MASKS * self.rows - self.room)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process reads the chunks with, and none of those on disk."""
+        held = {"_known": _Known(self._known.blank), "device": torch.device("cpu")}
+        return vars(self) | held
 
     def longer(self, columns: Columns) -> "StoredRows":
         """The table with further rows at the end, in memory until they are read from disk.
@@ -128,8 +146,8 @@ class StoredRows:
         known = self._known
         if number in known.chunks:
             return known.chunks[number]
-        if number == known.latest[0]:
-            return known.latest[1]
+        if number in known.latest:
+            return known.latest[number]
         first, stop = self._bounds[number]
         columns = self.read(number)
         if any(len(values) != stop - first for values in columns.values()):
@@ -138,11 +156,13 @@ class StoredRows:
         if gone:
             columns = {name: _blanked(values, gone) for name, values in columns.items()}
         size = sum(values.nbytes for values in columns.values())
-        if known.size + size <= self.kept:
+        if known.size + size <= self._room_for_chunks:
             known.chunks[number] = columns
             known.size += size
         else:
-            known.latest = number, columns
+            if len(known.latest) == LATEST:
+                del known.latest[next(iter(known.latest))]
+            known.latest[number] = columns
         return columns
 
     def check(self) -> None:
@@ -200,7 +220,7 @@ class StoredRows:
         for number in np.unique(np.searchsorted(self.starts, places, side="right") - 1).tolist():
             gone = known.chunks.pop(number, {})
             known.size -= sum(each.nbytes for each in gone.values())
-        known.latest = -1, {}
+        known.latest.clear()
 
     def _none_of(self, name: str) -> Any:
         return self.chunk(0)[name][:0].to(self.device)

@@ -77,6 +77,10 @@ class ExactSum:
         high = (low >> SHIFT).add_(self.high)
         return ExactSum(high, low.bitwise_and_(MASK))
 
+    def joined(self, other: "ExactSum") -> "ExactSum":
+        """The sum of both."""
+        return ExactSum(self.high + other.high, self.low).plus(other.low)
+
     def value(self, unit: float) -> Tensor:
         """The sum times a power of two, each number rounded once to float64."""
         return self.high.double().mul_(2.0**SHIFT * unit).add_(self.low.double(), alpha=unit)

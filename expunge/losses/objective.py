@@ -5,33 +5,41 @@
 Rows are dense or sparse; sparse ones cost what their non-zeros cost (`core.row_products`), in the
 same chunks, so the bound on the error is the same.
 
-Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores. Rows that
-lie on disk stay there: a pass reads one stretch after another (`core.stored_rows`). Values
-and gradients are float64; Hessian products and Gram matrices, which only steer solvers, are
-coarser. Rows may lie on any device; theta and what is returned stay where theta is.
+Every pass is made of stretches (`losses.passes`), which an engine computes here or elsewhere.
+Memory beyond the data is one chunk's float64 rows and, for Hessian products, all scores; of rows
+that lie on disk one stretch, and as many scores as their table has room for. Values and gradients
+are float64; Hessian products and Gram matrices, which only steer solvers, are coarser. Rows may lie
+on any device; theta and what is returned stay where theta is.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from expunge.core.row_products import add_pull, add_whole_products, products
-from expunge.core.sparse_rows import SparseRows
+from expunge.core.part_engine import HERE, PartEngine
 from expunge.core.stored_rows import StoredColumn
 from expunge.losses.linear import LinearLoss
+from expunge.losses.passes import (
+    CHUNK,
+    GradientAt,
+    GramOf,
+    HessianAlong,
+    PresentRows,
+    Rows,
+    RowStretch,
+    Targets,
+)
 
 __all__ = ["Gram", "Objective", "Rows", "Targets", "gradient_rounding", "gram_width"]
 
-Rows = Tensor | SparseRows | StoredColumn
-Targets = Tensor | StoredColumn
-
-CHUNK = 512
 SAMPLE = 2048  # rows of a Gram matrix, at least where there are as many
 STEPS = 2.0**16  # of a coordinate from 0 to the row norm, in a Gram matrix
 UNIT = 2.0**-53
+GRAM_PARTS = 8  # at most; each has a matrix of its own
 WIDE = 5000  # features beyond which a Gram matrix is its diagonal
 
 
@@ -64,6 +72,7 @@ class Objective:
         keep: (rows,) which rows are present; all of them if None.
         divisor: nbar; the rows present if None.
         center: Of the ridge; the origin if None.
+        engine: Computes the parts of passes.
     """
 
     loss: LinearLoss
@@ -72,6 +81,7 @@ class Objective:
     keep: Tensor | None = None
     divisor: float | None = None
     center: Tensor | None = None
+    engine: PartEngine = HERE
 
     @property
     def rows(self) -> int:
@@ -86,41 +96,46 @@ class Objective:
         """The shape of theta: (outputs, features)."""
         return self.loss.outputs, self.features.shape[1]
 
-    def chunks(self) -> Iterator[tuple[Any, Tensor]]:
-        """Rows as they are stored, a chunk at a time; absent ones are skipped.
+    @cached_property
+    def table(self) -> PresentRows:
+        """The rows that are present."""
+        whole = self.keep is None or bool(self.keep.all())
+        return PresentRows(self.features, self.targets, None if whole else self.keep)
 
-        Chunks are filled with present rows, so every sum is bit for bit that of a data set in
-        which the absent rows never were.
-        """
-        if self.keep is None or self.keep.all():
-            for start in range(0, len(self.features), CHUNK):
-                yield self.features[start : start + CHUNK], self.targets[start : start + CHUNK]
-            return
-        present = self.keep.nonzero()[:, 0].to(self.features.device)
-        for start in range(0, len(present), CHUNK):
-            rows = present[start : start + CHUNK]
-            yield self.features.index_select(0, rows), self.targets.index_select(0, rows)
+    @cached_property
+    def _parts(self) -> list[tuple[RowStretch, ...]]:
+        every, size = self.table.stretches(), self.engine.together
+        return [tuple(every[at : at + size]) for at in range(0, len(every), size)]
+
+    def over_parts(self, compute: Callable[[PresentRows, Any], Any]) -> Iterator[Any]:
+        """What each part of a pass comes to, in order."""
+        return self.engine.map(compute, self.table, self._parts)
+
+    def chunks(self) -> Iterator[tuple[Any, Tensor]]:
+        """The rows that are present as they are stored, a chunk at a time."""
+        for stretch in self.table.stretches():
+            yield from self.table.chunks(stretch)
 
     def gradient(self, theta: Tensor) -> Tensor:
         """Gradient at theta (outputs, features), float64."""
-        at = theta.to(self.features.device)
-        total = torch.zeros_like(at)
-        for stored, targets in self.chunks():
-            rows = stored.double()
-            add_pull(total, self.loss.residual(products(rows, at), targets), rows)
-        return total.to(theta.device) / self.nbar + self.loss.l2 * self._offset(theta)
+        return self._summed(theta, valued=False)[1]
 
     def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
-        at = theta.to(self.features.device)
-        summed, total = at.new_zeros(()), torch.zeros_like(at)
-        for stored, targets in self.chunks():
-            rows = stored.double()
-            scores = products(rows, at)
-            summed += self.loss.value(scores, targets).sum()
-            add_pull(total, self.loss.residual(scores, targets), rows)
+        summed, gradient = self._summed(theta, valued=True)
         offset = self._offset(theta)
-        value = float(summed) / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum())
-        return value, total.to(theta.device) / self.nbar + self.loss.l2 * offset
+        return summed / self.nbar + self.loss.l2 / 2 * float((offset * offset).sum()), gradient
+
+    def _summed(self, theta: Tensor, *, valued: bool) -> tuple[float, Tensor]:
+        """The sum of the rows' losses if it is asked for, and the gradient, at theta."""
+        at = theta.to(self.features.device)
+        value, total = at.new_zeros(()), torch.zeros_like(at)
+        for part in self.over_parts(GradientAt(self.loss, at, valued)):
+            for one in part:
+                total += one.gradient
+                if one.value is not None:
+                    value += one.value
+        gradient = total.to(theta.device) / self.nbar + self.loss.l2 * self._offset(theta)
+        return float(value), gradient
 
     def hessian_product(
         self, theta: Tensor, dtype: torch.dtype | None = None
@@ -132,17 +147,14 @@ class Objective:
         """
         dtype = self.features.dtype if dtype is None else dtype
         at = theta.to(self.features.device, dtype)
-        scores = at.new_empty(self.rows, at.shape[0])
-        for i, (rows, _) in enumerate(self.chunks()):
-            scores[i * CHUNK : i * CHUNK + len(rows)] = products(rows.to(dtype), at)
+        room = self.features.table.room if isinstance(self.features, StoredColumn) else None
+        hessian = HessianAlong(self.loss, at, room)
 
         def product(direction: Tensor) -> Tensor:
-            along = direction.to(at)
             total = torch.zeros_like(at, dtype=torch.float64)
-            for (stored, targets), known in zip(self.chunks(), scores.split(CHUNK), strict=True):
-                rows = stored.to(dtype)
-                bent = self.loss.residual_derivative(known, products(rows, along), targets)
-                add_pull(total, bent, rows)
+            for part in self.over_parts(hessian.along(direction.to(at))):
+                for one in part:
+                    total += one
             return total.to(direction.device) / self.nbar + self.loss.l2 * direction
 
         return product
@@ -179,8 +191,9 @@ class Objective:
         shape = (width,) * self.gram_dimensions
         total = torch.zeros(shape, dtype=torch.float64, device=device)
         unit = self.loss.row_norm / STEPS or 1.0  # rows of norm 0 are whole anyway
-        for part in places.to(device).split(CHUNK):
-            add_whole_products(total, self.features[part].double(), unit)
+        parts = places.to(device).split(max(CHUNK, -(-len(places) // GRAM_PARTS)))
+        for one in self.engine.map(GramOf(unit, shape), self.table, parts):
+            total += one
         return Gram(total.cpu(), len(places), int(places.sum()))
 
     def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
@@ -218,7 +231,8 @@ def gradient_rounding(
 
     With g(k) = k u/(1 - k u), u = 2^-53, and any order of summation inside a product:
 
-    - a chunk of c rows and the sum of its ceil(n/c) chunks:  g(c + n/c) sum ||r_i|| ||x_i||,
+    - a chunk of c rows and the sum of its ceil(n/c) chunks, in whatever stretches they are added
+      up:  g(c + n/c) sum ||r_i|| ||x_i||,
       because the matrix of absolute values of a sum of outer products has at most that norm;
     - a score's error is at most g(D) ||x|| ||theta||, which moves r_i by at most as much (softmax,
       sigmoid and the identity are 1-Lipschitz) or curvature/B^2 times as much, by a user's word;

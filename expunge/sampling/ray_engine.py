@@ -6,9 +6,9 @@ Ray runs a block again when its worker dies, as often as it takes: blocks are pu
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
+from expunge.core.ray_cluster import Cluster
 from expunge.sampling.chain import Point, Recipe, run_block
 from expunge.sampling.engines import Arrays, Block, arrays_of, tensors_of
 
@@ -34,22 +34,11 @@ class Ray:
     def map(
         self, recipe: Recipe, blocks: Sequence[Block]
     ) -> Iterator[tuple[Block, dict[Point, Tensor]]]:
-        """Compute every block on the cluster, and yield results as they come."""
-        import ray  # type: ignore
+        """Compute every block on the cluster, and yield results in their order."""
+        cluster = Cluster(self.address, self.threads, self.gpus, self.at_most)
+        for block, arrays in zip(blocks, cluster.map(_arrays, recipe, blocks), strict=True):
+            yield block, tensors_of(arrays)
 
-        if not ray.is_initialized():
-            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
 
-        @ray.remote(max_retries=-1, num_cpus=self.threads, num_gpus=self.gpus)
-        def compute(recipe: Recipe, block: Block, threads: int) -> Arrays:
-            torch.set_num_threads(threads)
-            return arrays_of(run_block(recipe, *block))
-
-        shared, left, running = ray.put(recipe), list(reversed(blocks)), {}
-        while left or running:
-            while left and len(running) < self.at_most:
-                block = left.pop()
-                running[compute.remote(shared, block, self.threads)] = block  # type: ignore
-            done, _ = ray.wait(list(running))
-            for reference in done:
-                yield running.pop(reference), tensors_of(ray.get(reference))
+def _arrays(recipe: Recipe, block: Block) -> Arrays:
+    return arrays_of(run_block(recipe, *block))

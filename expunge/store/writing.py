@@ -132,18 +132,6 @@ class Writer:
         self._added.add(made)
         return made
 
-    def rows(self, chunk: Chunk) -> bytes:
-        """The content of a chunk that was added.
-
-        Raises:
-            Altered: it is not what was written.
-        """
-        return chunk.file.read(self.path_of(chunk))
-
-    def path_of(self, chunk: Chunk) -> Path:
-        """Where a chunk lies."""
-        return self.inside / chunk.file.name
-
     def prepare(self, generation: Generation) -> str:
         """Write everything but the switch to it; returns the seal of the new generation.
 

@@ -8,6 +8,7 @@ import hashlib
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 
+from expunge.core.part_engine import HERE, PartEngine
 from expunge.errors import Altered, InvalidInput
 from expunge.ledger import Model
 from expunge.store.layout import INDEX, SECRET
@@ -43,12 +44,13 @@ def head_of(folder: Folder, model: Model, head: str) -> LinearHead:
 
 
 def loaded(
-    folder: Folder, model: Model, *, on_disk: bool = True
+    folder: Folder, model: Model, *, on_disk: bool = True, engine: PartEngine = HERE
 ) -> CertifiedClassifier | CertifiedRegressor:
     """The estimator behind the current model, records and secrets included.
 
     Args:
         on_disk: Read the rows that are asked for when they are asked for, and no others.
+        engine: Computes the parts of passes over them.
 
     Raises:
         Altered: its files are damaged.
@@ -57,7 +59,7 @@ def loaded(
     if not index.is_file():
         raise Altered(str(index), "is missing, restore it from a backup")
     try:
-        return load(path, on_disk=on_disk, seal=model.seal)
+        return load(path, on_disk=on_disk, engine=engine, seal=model.seal)
     except Altered as error:
         restore = f"{error.problem}; restore {path} from a backup"
         raise Altered(error.field, restore) from error

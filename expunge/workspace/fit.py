@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from expunge.core.part_engine import PartEngine, working
 from expunge.core.whole_file import sync, write_whole
 from expunge.core.whole_folder import check_new_folder, whole_folder
 from expunge.errors import InvalidInput, NoCertificate, NotConverged, SettingsWarning
@@ -35,6 +36,7 @@ from expunge.workspace.options import Options, Settled
 from expunge.workspace.private_block import PrivateRules
 from expunge.workspace.private_values import Unread
 from expunge.workspace.public_records import PUBLIC, write_public
+from expunge.workspace.rate import watched_passes
 from expunge.workspace.status import status
 from expunge.workspace.table_blocks import table_blocks
 from expunge.workspace.table_limits import USUAL, TableLimits, check_width
@@ -72,6 +74,8 @@ def fit(
     limits: TableLimits = USUAL,
     form: CsvForm = PLAIN,
     memory: float = MEMORY,
+    engine: str | PartEngine = "local",
+    address: str | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
 ) -> dict[str, Any]:
@@ -84,7 +88,10 @@ def fit(
         encoding, schema: Files in which columns are declared; a column in one of them only.
         limits: How large the tables may become.
         form: How CSV files are written.
-        memory: GiB of encoded rows that stay in memory; of the others a chunk at a time does.
+        memory: GiB that may grow with the rows: masks, what passes know of each row, and encoded
+            rows; of those beyond it a few chunks at a time are in memory.
+        engine, address: Where the parts of passes are computed: "local", or "ray" with the address
+            of a cluster, None for one on this machine.
         notice: Told how many private values could not be read, and of settings that public records
             show to be poor: for the operator alone.
 
@@ -140,9 +147,9 @@ def fit(
     given = _Given(
         public_records, public_rows, halves, options, coded, memory, dates, set(rules), form.decimal
     )
-    with whole_folder(workspace, "fit") as building:
+    with whole_folder(workspace, "fit") as building, working(engine, address) as parts:
         every = chain([(file, table)], blocks)
-        model = _build(building, private, every, given, progress, notice)
+        model = _build(building, private, every, given, parts, progress, notice)
     return status(workspace) | _capacity_curve(model)
 
 
@@ -205,6 +212,7 @@ def _build(
     private: Path,
     blocks: Iterable[tuple[Path, pa.Table]],
     given: _Given,
+    engine: PartEngine,
     progress: Progress,
     notice: Progress,
 ) -> CertifiedClassifier | CertifiedRegressor:
@@ -221,7 +229,8 @@ def _build(
         rows.write_private(blocks, public, progress)
         rows.unread.tell(private, notice)
         progress("learning")
-        model = _learned(rows, given, notice)
+        watched = watched_passes(engine, rows.rows, "learning", progress)
+        model = _learned(rows, given, watched, notice)
         progress("describing")
         understood = _understood(model, given)
         progress("writing")
@@ -248,7 +257,7 @@ def _rows(folder: Folder, writer: Writer, given: _Given) -> FitRows:
 
 
 def _learned(
-    rows: FitRows, given: _Given, notice: Progress
+    rows: FitRows, given: _Given, engine: PartEngine, notice: Progress
 ) -> CertifiedClassifier | CertifiedRegressor:
     """The model of rows that were written."""
     model = _estimator(given.options, rows.private, given.public_rows)
@@ -258,7 +267,7 @@ def _learned(
     model.choose_on(given.halves)
     with _refused(), _told(notice):
         stored = rows.stored(int(given.memory * 2**30))
-        model.fit_stored(stored, public, rows.bound, rows.rules.known)
+        model.fit_stored(stored, public, rows.bound, rows.rules.known, engine)
     return model
 
 

@@ -150,4 +150,4 @@ class FitRows:
         """
         chunks = [chunk for chunk in self.chunks if chunk.table == ROWS]
         bounds = [(chunk.first, chunk.stop) for chunk in chunks]
-        return StoredRows(bounds, ChunkReader(self.writer, chunks, None), kept=kept)
+        return StoredRows(bounds, ChunkReader(self.writer.folder, chunks, None), kept=kept)

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from expunge.core.part_engine import PartEngine, working
 from expunge.errors import InvalidInput, Refused
 from expunge.ledger import Busy, IdOutcome, Lease, Overtaken, Request
 from expunge.store import Locked
@@ -62,6 +63,8 @@ def forget(
     name: str | None = None,
     skip_unknown: bool = False,
     skip_forgotten: bool = False,
+    engine: str | PartEngine = "local",
+    address: str | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Record a request for these ids, then honour everything that is not honoured yet, in order.
@@ -73,6 +76,8 @@ def forget(
     Args:
         skip_unknown: Leave out ids that are no private record's.
         skip_forgotten: Leave out ids of records that earlier requests have deleted.
+        engine, address: Where passes are computed, if the request needs some: "local", or "ray"
+            with the address of a cluster, None for one on this machine.
 
     Raises:
         InvalidInput: ids that cannot be deleted, each of them named; nothing was recorded.
@@ -89,7 +94,8 @@ def forget(
     outcome = _Outcome()
     if waiting:
         wanted = waiting if asked is None else [asked.number]
-        outcome = _see_through(folder, wanted, progress)
+        with working(engine, address) as parts:
+            outcome = _see_through(folder, wanted, parts, progress)
     folder.ledger.close()
     document = status(workspace) | {
         "honoured": outcome.honoured,
@@ -137,12 +143,14 @@ def _unfinished(folder: Folder) -> list[int]:
     )
 
 
-def _see_through(folder: Folder, wanted: list[int], progress: Progress) -> _Outcome:
+def _see_through(
+    folder: Folder, wanted: list[int], engine: PartEngine, progress: Progress
+) -> _Outcome:
     """Work on the requests, or wait for whoever does, until the wanted ones are honoured."""
     while True:
         try:
             with folder.leased() as lease:
-                return _work(folder, lease, progress)
+                return _work(folder, lease, engine, progress)
         except (Locked, Overtaken):
             pass
         except (Busy, InvalidInput, OSError) as error:
@@ -156,7 +164,7 @@ def _see_through(folder: Folder, wanted: list[int], progress: Progress) -> _Outc
         time.sleep(PAUSE)
 
 
-def _work(folder: Folder, lease: Lease, progress: Progress) -> _Outcome:
+def _work(folder: Folder, lease: Lease, engine: PartEngine, progress: Progress) -> _Outcome:
     """Finish what is committed, then honour what is pending, as long as there is some.
 
     Raises:
@@ -168,7 +176,7 @@ def _work(folder: Folder, lease: Lease, progress: Progress) -> _Outcome:
     _erase(folder, lease, outcome)
     while (request := _next_pending(folder, outcome)) is not None:
         try:
-            honour(folder, lease, request, progress)
+            honour(folder, lease, request, progress, engine)
         except Overtaken:
             raise
         except (Refused, InvalidInput, OSError) as error:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from expunge.accounting.certificate import Certificate
+from expunge.core.part_engine import HERE, PartEngine
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
 from expunge.ledger import Lease, Overtaken, Request
@@ -21,7 +22,11 @@ __all__ = ["honour"]
 
 
 def honour(
-    folder: Folder, lease: Lease, request: Request, progress: Callable[[str], None]
+    folder: Folder,
+    lease: Lease,
+    request: Request,
+    progress: Callable[[str], None],
+    engine: PartEngine = HERE,
 ) -> Certificate:
     """Train and write outside any transaction, then commit; the request is `committed`.
 
@@ -42,7 +47,7 @@ def honour(
     options = Options.of(options)
     with sole_writer(folder.saved, seal=before.seal) as writer:
         progress(f"{request.name}: loading")
-        model = loaded(folder, before)
+        model = loaded(folder, before, engine=engine)
         progress(f"{request.name}: forgetting {len(ids):,} records")
         try:
             name = request.name if options.publish_names else None

@@ -7,6 +7,7 @@ records; those are written again without them, and no other is read.
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -15,7 +16,7 @@ from expunge.store import Chunk, NewChunk, Saved, erase_rows
 from expunge.unlearning.linear import saved_rows
 from expunge.unlearning.linear.saved_rows import bounds_of, room_after
 from expunge.workspace.plain_columns import plain_columns
-from expunge.workspace.tables import compute
+from expunge.workspace.tables import compute, is_text
 
 __all__ = [
     "RECORDS",
@@ -99,5 +100,7 @@ def chunk_without(
 
 def _parquet(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
-    parquet.write_table(table.combine_chunks(), buffer)
+    texts: Any = [field.name for field in table.schema if is_text(field.type)]
+    # A dictionary of numbers, most of which differ, would take most of the time.
+    parquet.write_table(table.combine_chunks(), buffer, use_dictionary=texts)
     return buffer.getvalue()

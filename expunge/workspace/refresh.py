@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from expunge.core.part_engine import PartEngine, working
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.ledger import Lease, Model, Overtaken
 from expunge.store import read, sole_writer
@@ -30,20 +31,31 @@ LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 
-def refresh(workspace: Path, *, progress: Progress = lambda _: None) -> dict[str, Any]:
+def refresh(
+    workspace: Path,
+    *,
+    engine: str | PartEngine = "local",
+    address: str | None = None,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
     """Make the secret state anew and erase the one before; returns the status.
 
     It waits for whoever works on requests, and keeps others waiting meanwhile.
 
+    Args:
+        engine, address: Where the parts of passes are computed: "local", or "ray" with the address
+            of a cluster, None for one on this machine.
+
     Raises:
-        InvalidInput: the strategy keeps no anchor.
+        InvalidInput: the strategy keeps no anchor, or there is no such engine.
         Refused: the stored records changed, or the ledger cannot be written; nothing was changed.
         Pending: the new state is in use, but a file of the one before could not be erased.
     """
     folder = Folder.opened(workspace)
-    left = work_alone(
-        folder, lambda lease, before: _renew(folder, lease, before, progress), progress
-    )
+    with working(engine, address) as parts:
+        left = work_alone(
+            folder, lambda lease, before: _renew(folder, lease, before, parts, progress), progress
+        )
     LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
     folder.ledger.close()
     document = status(workspace)
@@ -58,7 +70,9 @@ def refresh(workspace: Path, *, progress: Progress = lambda _: None) -> dict[str
     return document
 
 
-def _renew(folder: Folder, lease: Lease, before: Model, progress: Progress) -> None:
+def _renew(
+    folder: Folder, lease: Lease, before: Model, engine: PartEngine, progress: Progress
+) -> None:
     """Write the new state outside any transaction, then commit.
 
     Raises:
@@ -70,7 +84,7 @@ def _renew(folder: Folder, lease: Lease, before: Model, progress: Progress) -> N
 
     with sole_writer(folder.saved, seal=before.seal) as writer:
         progress("loading")
-        model = loaded(folder, before)
+        model = loaded(folder, before, engine=engine)
         progress("a pass over the records")
         try:
             model.refresh()

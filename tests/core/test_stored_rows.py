@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 
 from expunge.core.sparse_rows import SparseRows
-from expunge.core.stored_rows import StoredColumn, StoredRows, lengthened
+from expunge.core.stored_rows import MASKS, StoredColumn, StoredRows, lengthened
 
 ROWS, EACH = 50, 8
 FEATURES = torch.from_numpy(np.random.default_rng(3).normal(size=(ROWS, 3)).astype(np.float32))
@@ -94,10 +94,26 @@ def test_only_the_chunks_that_hold_the_rows_are_read_each_once():
 
 def test_the_first_chunks_stay_in_memory_and_of_the_others_the_latest():
     each = EACH * (3 * 4 + 8)
-    rows, disk = table(kept=2 * each)
-    for number in (0, 1, 2, 2, 3, 0, 1, 3, 2):
+    rows, disk = table(kept=2 * each * 4 // 3 + 8 + MASKS * ROWS)
+    for number in (0, 1, 2, 3, 2, 3, 0, 1, 4, 3, 2):
         rows.chunk(number)
-    assert disk.read == [0, 1, 2, 3, 2]
+    assert disk.read == [0, 1, 2, 3, 4, 2]
+
+
+def test_masks_come_first_then_a_quarter_is_for_what_passes_know_of_rows():
+    rows, _ = table(kept=MASKS * ROWS + 400)
+    assert rows.room == 100
+    assert table(kept=MASKS * ROWS - 1)[0].room == 0
+
+
+def test_another_process_gets_the_way_to_the_chunks_and_none_of_them():
+    rows, disk = table()
+    rows.chunk(0)
+    disk.read.clear()
+    other = copy.copy(rows)
+    other.__dict__.update(rows.__getstate__())
+    assert torch.equal(other.column("x")[:], FEATURES)
+    assert other.read.read == list(range(len(BOUNDS)))
 
 
 @pytest.mark.parametrize("kept", [0, 1 << 20])

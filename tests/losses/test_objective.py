@@ -11,6 +11,7 @@ from scipy import sparse
 
 from expunge.core.sparse_rows import SparseRows
 from expunge.losses import objective as module
+from expunge.losses import passes
 from expunge.losses.declared import Declared
 from expunge.losses.logistic import Logistic
 from expunge.losses.objective import Objective, gradient_rounding
@@ -88,6 +89,7 @@ def test_the_size_of_chunks_does_not_matter(loss, rows, monkeypatch):
     whole = Objective(loss, features, targets)
     expected, gram = whole.gradient(theta), whole.gram()
     monkeypatch.setattr(module, "CHUNK", 7)
+    monkeypatch.setattr(passes, "CHUNK", 7)
     close(whole.gradient(theta), expected)
     assert torch.equal(whole.gram().total, gram.total)
     assert sum(len(chunk[0]) for chunk in whole.chunks()) == rows

@@ -104,6 +104,7 @@ def fitted(
     without_public: bool = False,
     declare: dict[str, Any] | None = None,
     schema: Path | None = None,
+    engine: Any = "local",
     **options: Any,
 ) -> Path:
     """A workspace in the folder, beside the tables it was made from."""
@@ -118,6 +119,7 @@ def fitted(
         Options(**{"id": "id", "label": "label"} | options),
         encoding=None if declare is None else write_declared(folder / "encoding.json", declare),
         schema=schema,
+        engine=engine,
     )
     return folder / "workspace"
 

@@ -403,9 +403,9 @@ def _encoding_of_private(mine, theirs, options, rules):
     return encoding.fitted(mine.path, mine.table, ["age", "colour", "member"], rules)
 
 
-def _with_labels_of_private(self, rows, public, bound, labels):
+def _with_labels_of_private(self, rows, public, bound, labels, engine):
     there = np.unique(rows.column("targets")[len(public[0]) :].numpy())
-    return FIT_STORED(self, rows, public, bound, labels[there])
+    return FIT_STORED(self, rows, public, bound, labels[there], engine)
 
 
 FIT_STORED = module.CertifiedClassifier.fit_stored

@@ -3,16 +3,22 @@
 import json
 import os
 import shutil
+import signal
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
+from expunge.core.part_engine import HERE
+from expunge.core.ray_cluster import Cluster
 from expunge.errors import InvalidInput
 from expunge.ledger import Ledger
+from expunge.losses import passes
 from expunge.store import read
 from expunge.store.lock import hold_lock
+from expunge.unlearning.linear import saved_rows
 from expunge.workspace import at_work
 from expunge.workspace import refresh as module
 from expunge.workspace.audit import audit
@@ -316,3 +322,78 @@ def test_an_audit_of_the_same_model_is_made_again(workspace):
     audit(workspace, models=200, seed=1)
     refresh(workspace)
     assert verify(workspace)["valid"]
+
+
+# ---- on a cluster -----------------------------------------------------------------------------
+
+
+class Killing:
+    """A cluster of which one worker dies in the middle of a pass, by `kill -9`.
+
+    Args:
+        marker: Is made by whoever dies, so that only one does.
+    """
+
+    together = 1
+
+    def __init__(self, cluster, marker):
+        self.cluster, self.marker, self.passes = cluster, marker, 0
+
+    def map(self, compute, shared, parts):
+        self.passes += 1
+        third, marker = self.passes == 3, self.marker
+
+        def computed(shared, numbered):
+            number, part = numbered
+            if third and number == 2 and not marker.exists():
+                marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return compute(shared, part)
+
+        return self.cluster.map(computed, shared, enumerate(parts))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_two_ray_workers_give_the_local_numbers_even_if_one_is_killed_in_fit_and_in_refresh(
+    tmp_path, monkeypatch
+):
+    """The same bits, not only the same certificate: partial sums are added up in one order."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(passes, "STRETCH", 512)
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 512)
+    tables = people(2000, seed=2, prefix="0"), people(500, seed=1, prefix="9")
+    (tmp_path / "local").mkdir()
+    (tmp_path / "ray").mkdir()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        markers = {verb: tmp_path / f"died in {verb}" for verb in ("fit", "refresh")}
+        elsewhere = {verb: Killing(Cluster(), marker) for verb, marker in markers.items()}
+        seen = [
+            through(tmp_path / "local", tables, dict.fromkeys(markers, HERE)),
+            through(tmp_path / "ray", tables, elsewhere),
+        ]
+        assert all(marker.exists() for marker in markers.values())
+    finally:
+        ray.shutdown()
+        torch.set_num_threads(before)
+    assert seen[0] == seen[1]
+
+
+def through(folder, tables, engines):
+    """What is known after a fit, after a request and after a refresh."""
+    workspace = fitted(folder, *tables, engine=engines["fit"])
+    states = [known(anchor(workspace))]
+    forget(workspace, ["00003", "01000"])
+    refresh(workspace, engine=engines["refresh"])
+    claim = json.loads((workspace / "certificates/1.json").read_text())["claim"]
+    return claim, [*states, known(anchor(workspace))]
+
+
+def known(state):
+    """The bits of a state, without the time of its anchor and without what is random."""
+    kept = {name: value for name, value in state.items() if name.startswith("secret.")}
+    apart = {"secret.anchor", "secret.salt"}
+    return {n: value.numpy().tobytes() for n, value in kept.items() if n not in apart}

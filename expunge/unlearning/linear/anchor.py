@@ -17,14 +17,35 @@ from torch import Tensor
 
 from expunge.losses.exact_sums import ExactSum, Running
 from expunge.losses.objective import Objective, Rows, Targets
+from expunge.losses.passes import PresentRows, RowStretch
 from expunge.losses.row_terms import ROWS, RowTerms
 from expunge.unlearning.secrecy import Secret
 
-__all__ = ["Anchor"]
+__all__ = ["Anchor", "TermsAt"]
 
 SUMS = ("gradient", "hessian", "sharp")
 COUNTS = ("rows", "places", "made", "served", "failed", "wait")
 POINT, FACTS = "theta", "anchor"
+
+
+@dataclass(frozen=True)
+class TermsAt:
+    """The exact sums of the rows' terms at a point."""
+
+    terms: RowTerms
+    point: Tensor
+
+    def __call__(self, table: PresentRows, part: tuple[RowStretch, ...]) -> dict[str, ExactSum]:
+        """The sums of all stretches of a part, by their names."""
+        running: dict[str, Running] = {}
+        for stretch in part:
+            for rows, targets in table.chunks(stretch):
+                for name, whole in zip(
+                    SUMS, self.terms.sum(self.point, rows, targets), strict=True
+                ):
+                    if whole is not None:
+                        running.setdefault(name, Running(*whole.shape)).add(whole)
+        return {name: each.total() for name, each in running.items()}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,12 +79,10 @@ class Anchor(Secret):
         cls, point: Tensor, terms: RowTerms, objective: Objective, places: int, made: int
     ) -> Self:
         """The anchor of a point that a pass has found: one more pass over the rows."""
-        running: dict[str, Running] = {}
-        for rows, targets in objective.chunks():
-            for name, whole in zip(SUMS, terms.sum(point, rows, targets), strict=True):
-                if whole is not None:
-                    running.setdefault(name, Running(*whole.shape)).add(whole)
-        sums = {name: each.total() for name, each in running.items()}
+        sums: dict[str, ExactSum] = {}
+        for part in objective.over_parts(TermsAt(terms, point)):
+            for name, one in part.items():
+                sums[name] = sums[name].joined(one) if name in sums else one
         return cls(
             point=point.clone(),
             rows=objective.rows,

@@ -136,6 +136,7 @@ class MeteredJob(LinearJob):
             self.targets,
             self.roster.present,
             center=self.center,
+            engine=self.engine,
             meter=self.meter,
         )
 

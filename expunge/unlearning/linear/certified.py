@@ -25,6 +25,7 @@ from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import flag, integer, path_like
+from expunge.core.part_engine import HERE, PartEngine, engine_called
 from expunge.core.rows import bounded_tables, public_row_norm
 from expunge.core.stored_rows import StoredRows
 from expunge.errors import NoCertificate
@@ -425,6 +426,7 @@ class Certified(Parameters, BaseEstimator):
         public: tuple[Any, np.ndarray],
         bound: float,
         labels: np.ndarray | None,
+        engine: str | PartEngine = HERE,
     ) -> Self:
         """Learn from rows on disk, public ones first, bounded and with their labels as numbers.
 
@@ -435,13 +437,16 @@ class Certified(Parameters, BaseEstimator):
             public: The public rows once more, before they were bounded, and their targets.
             bound: What norms are bounded to; by public constants or public rows only.
             labels: All labels, sorted; None for a regression.
+            engine: Computes the parts of passes, now and at requests: "local", "ray" or one of
+                your own. Certificates do not depend on it.
         """
         self._check_parameters()
+        engine = engine_called(engine)
         features, targets = rows.column("features"), rows.column("targets")
         self.n_features_in_ = features.shape[1] - 1
         count = public[0].shape[0]
         roster = Roster(id_rows(None, len(features) - count, count), count)
-        self._learn(features, targets, roster, public, bound, labels)
+        self._learn(features, targets, roster, public, bound, labels, engine)
         return self
 
     def _learn(
@@ -452,6 +457,7 @@ class Certified(Parameters, BaseEstimator):
         public: tuple[Any, np.ndarray],
         bound: float,
         labels: np.ndarray | None,
+        engine: PartEngine = HERE,
     ) -> None:
         """Learn from bounded rows; only then anything of the estimator changes."""
         ridge = self._public_ridge(public, labels, len(features))
@@ -469,6 +475,7 @@ class Certified(Parameters, BaseEstimator):
                 seed=seed,
                 adaptive_requests=bool(self.adaptive_requests),
                 intercept=True,
+                engine=engine,
             )
         )
         chosen = copy.deepcopy(self._choose(job))

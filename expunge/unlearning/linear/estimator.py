@@ -19,6 +19,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from expunge.core.part_engine import HERE, PartEngine, engine_called
+from expunge.errors import InvalidInput
 from expunge.losses import Declared, Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
 from expunge.unlearning.linear.certified import Certified
@@ -159,7 +161,11 @@ class CertifiedRegressor(RegressorMixin, Certified):
 
 
 def load(
-    folder: str | Path, *, on_disk: bool = False, seal: str | None = None
+    folder: str | Path,
+    *,
+    on_disk: bool = False,
+    engine: str | PartEngine = HERE,
+    seal: str | None = None,
 ) -> CertifiedClassifier | CertifiedRegressor:
     """A fitted estimator as `save` wrote it.
 
@@ -168,13 +174,18 @@ def load(
             time: loading and forgetting take as long for any number of records. Rows are checked
             when they are read, and the folder must stay as it is until the estimator is saved
             there or no longer used.
+        engine: Computes the parts of passes over rows on disk: "local", "ray", or one of your own
+            (`core.part_engine`). Certificates do not depend on it.
         seal: Of the saved state to read, where a ledger decides which is current.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since; or a pipeline's,
             which `expunge.unlearning.load` reads.
     """
-    return read_fitted(folder, ESTIMATORS, _resume_alone, seal=seal, on_disk=on_disk)
+    parts = engine_called(engine)
+    if parts != HERE and not on_disk:
+        raise InvalidInput("engine", "computes on rows that lie on disk; add on_disk=True")
+    return read_fitted(folder, ESTIMATORS, _resume_alone, seal=seal, on_disk=on_disk, engine=parts)
 
 
 def _resume_alone(

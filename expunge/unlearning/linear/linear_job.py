@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 import torch
 from torch import Tensor
 
+from expunge.core.part_engine import HERE, PartEngine
 from expunge.core.sparse_rows import SparseRows
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Objective, Rows, Targets
@@ -30,6 +31,7 @@ class LinearJob(Job):
         start: Where descent begins: the origin, or the public records' own minimiser.
         center: What the ridge pulls towards: the origin, or that minimiser.
         intercept: The last feature is the constant that `core.rows` appends.
+        engine: Computes the parts of passes; nothing of a certificate depends on it.
     """
 
     loss: LinearLoss
@@ -38,6 +40,7 @@ class LinearJob(Job):
     start: Tensor | None = None
     center: Tensor | None = None
     intercept: bool = False
+    engine: PartEngine = HERE
 
     def stored_values(self) -> Iterator[Tensor | SparseRows]:
         yield from self.row_columns
@@ -59,7 +62,12 @@ class LinearJob(Job):
     @property
     def objective(self) -> Objective:
         return Objective(
-            self.loss, self.features, self.targets, self.roster.present, center=self.center
+            self.loss,
+            self.features,
+            self.targets,
+            self.roster.present,
+            center=self.center,
+            engine=self.engine,
         )
 
     @property

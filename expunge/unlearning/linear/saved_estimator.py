@@ -19,6 +19,7 @@ from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
 from expunge.core.checks import flag, instance, optional, path_like
+from expunge.core.part_engine import HERE, PartEngine
 from expunge.errors import Altered, InvalidInput
 from expunge.losses import Declared
 from expunge.store import Generation, Saved, read_steadily, write
@@ -100,6 +101,7 @@ def read_fitted(
     *,
     seal: str | None = None,
     on_disk: bool = False,
+    engine: PartEngine = HERE,
 ) -> Made:
     """What the caller makes of a saved fitted model, its estimator's kind and parameters.
 
@@ -108,6 +110,7 @@ def read_fitted(
         make: Makes the estimator; what it finds wrong with the parameters is refused here.
         seal: Of the generation to read, which may wait to become current; None for the current.
         on_disk: Leave the rows there, and read those that are asked for; none is checked before.
+        engine: Computes the parts of passes.
 
     Raises:
         ValueError: not such a folder, of an earlier version, or changed since.
@@ -115,13 +118,14 @@ def read_fitted(
     path_like("folder", folder)
     on_disk = flag("on_disk", on_disk)
     seal = optional(instance(str, "the seal of a generation"))("seal", seal)
-    return read_steadily(folder, partial(_whole, kinds, make, on_disk), seal=seal)
+    return read_steadily(folder, partial(_whole, kinds, make, on_disk, engine), seal=seal)
 
 
 def _whole(
     kinds: Collection[str],
     make: Callable[[LinearFitted, str, dict[str, Any]], Made],
     on_disk: bool,
+    engine: PartEngine,
     saved: Saved,
 ) -> Made:
     if saved.index.kind not in kinds:
@@ -129,7 +133,9 @@ def _whole(
             str(saved.folder), f"holds a {saved.index.kind}, not one of {', '.join(kinds)}"
         )
     try:
-        return make(_restored(saved, on_disk), saved.index.kind, dict(saved.document["parameters"]))
+        return make(
+            _restored(saved, on_disk, engine), saved.index.kind, dict(saved.document["parameters"])
+        )
     except Altered:
         raise
     except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
@@ -168,7 +174,7 @@ def _state(fitted: LinearFitted) -> dict[str, Tensor]:
     return {name: value.contiguous().cpu().clone() for name, value in tensors.items()}
 
 
-def _restored(saved: Saved, on_disk: bool) -> LinearFitted:
+def _restored(saved: Saved, on_disk: bool, engine: PartEngine) -> LinearFitted:
     """The fitted model of a folder.
 
     Raises:
@@ -193,6 +199,7 @@ def _restored(saved: Saved, on_disk: bool) -> LinearFitted:
         targets=targets,
         roster=roster,
         intercept=True,
+        engine=engine,
         **points,
         **for_job,
     )

@@ -21,7 +21,7 @@ from expunge.features.frozen_steps import FrozenSteps
 from expunge.features.saved_steps import steps_from, steps_to_bytes
 from expunge.losses.objective import Rows, Targets
 from expunge.store import Chunk, NewChunk, Saved, erase_rows, read
-from expunge.store.writing import Writer
+from expunge.store.layout import SECRET
 from expunge.unlearning.linear.chunk_columns import chunk_of, columns_in, zero_rows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
@@ -49,15 +49,18 @@ class ChunkReader:
     """Reads chunks of rows by number, each checked when it is first read.
 
     Args:
-        saved: The saved model, or the writer that is just laying one down.
+        folder: The saved model's, or of one that is just being laid down; machines of a cluster
+            find it under the same path.
         head: What the rows must fit; None where they were just made.
     """
 
-    def __init__(
-        self, saved: Saved | Writer, chunks: Sequence[Chunk], head: LinearHead | None
-    ) -> None:
-        self.saved, self.chunks, self.head = saved, chunks, head
+    def __init__(self, folder: Path, chunks: Sequence[Chunk], head: LinearHead | None) -> None:
+        self.folder, self.chunks, self.head = folder.absolute(), chunks, head
         self._known: set[str] = set()  # files that were held against their digests
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process reads the chunks with, which has checked none."""
+        return vars(self) | {"_known": set()}
 
     def __call__(self, number: int) -> dict[str, Any]:
         """The columns of this chunk.
@@ -66,12 +69,13 @@ class ChunkReader:
             Altered: it is not what was written, or not what certificates rest on; it is named.
         """
         chunk = self.chunks[number]
+        path = self.folder / SECRET / chunk.file.name
         if chunk.file.name in self._known:
-            return columns_in(self.saved.path_of(chunk).read_bytes())
-        rows = columns_in(self.saved.rows(chunk))
+            return columns_in(path.read_bytes())
+        rows = columns_in(chunk.file.read(path))
         problem = None if self.head is None else _problem(rows, self.head)
         if problem is not None:
-            raise Altered(str(self.saved.path_of(chunk)), problem)
+            raise Altered(str(path), problem)
         self._known.add(chunk.file.name)
         return rows
 
@@ -101,7 +105,7 @@ def columns_of(
         Altered: a chunk is not as it was written.
         ValueError: there are not as many rows as records.
     """
-    reader = ChunkReader(saved, saved.chunks(ROWS), head)
+    reader = ChunkReader(saved.folder, saved.chunks(ROWS), head)
     bounds = [(chunk.first, chunk.stop) for chunk in reader.chunks]
     table = StoredRows(bounds, reader, device=device)
     if table.rows != records:
@@ -176,8 +180,7 @@ def follow(fitted: LinearFitted, folder: Path) -> None:
     if not isinstance(features, StoredColumn):
         return
     reader = features.table.source
-    if isinstance(reader, ChunkReader) and reader.saved.folder.resolve() == folder.resolve():
-        saved = read(folder)
-        chunks = saved.chunks(ROWS)
+    if isinstance(reader, ChunkReader) and reader.folder.resolve() == folder.resolve():
+        chunks = read(folder).chunks(ROWS)
         bounds = [(chunk.first, chunk.stop) for chunk in chunks]
-        features.table.reread(bounds, ChunkReader(saved, chunks, reader.head))
+        features.table.reread(bounds, ChunkReader(folder, chunks, reader.head))
