@@ -7,7 +7,7 @@ over 1 - leverage), at whatever ridge suits it. Trees are grown on one half of t
 the error is that of the other, both ways: a tree's leaves flatter the rows that it was grown on.
 Few public rows hardly tell neighbouring weights apart. Of those whose error is within a third of a
 standard error of the least (of the differences, row by row) the largest finite one is taken: what
-leaves add has to show. (A third, because a whole one would leave leaves out on most real tables of
+leaves add has to show, and so has that they are in the way. (A third, because a whole one would leave leaves out on most real tables of
 300 public rows; seen on seed 0 of the experiment real_tables.)
 
 More records make the same ridge, as a sum over records, weigh less for leaves and columns alike, so
@@ -62,13 +62,11 @@ def choose_raw_weight(parts: Sequence[Part]) -> float:
         each.append(np.stack([least_errors(kernel, targets) for kernel in kernels]))
     errors = np.concatenate(each, axis=1)  # (weights, rows)
     best = int(np.argmin(errors.mean(axis=1)))
-    if np.isinf(WEIGHTS[best]):
-        return WEIGHTS[best]
     behind = errors - errors[best]
     room = TIED * behind.std(axis=1) / np.sqrt(behind.shape[1])
     room += ROUNDING * errors[best].mean()
     tied = (behind.mean(axis=1) <= room) & np.isfinite(WEIGHTS)
-    return WEIGHTS[int(np.flatnonzero(tied).max())]
+    return WEIGHTS[int(np.flatnonzero(tied).max())] if tied.any() else np.inf
 
 
 def least_errors(kernel: np.ndarray, targets: np.ndarray) -> np.ndarray:
