@@ -7,8 +7,8 @@ over 1 - leverage), at whatever ridge suits it. Trees are grown on one half of t
 the error is that of the other, both ways: a tree's leaves flatter the rows that it was grown on.
 Few public rows hardly tell neighbouring weights apart. Of those whose error is within a third of a
 standard error of the least (of the differences, row by row) the largest finite one is taken: what
-leaves add has to show, and so has that they are in the way. (A third, because a whole one would leave leaves out on most real tables of
-300 public rows; seen on seed 0 of the experiment real_tables.)
+leaves add has to show, and so has that they are in the way. (A third, because a whole one would
+leave nearly no weight to leaves on most real tables of 300 public rows: seed 0 of real_tables.)
 
 More records make the same ridge, as a sum over records, weigh less for leaves and columns alike, so
 the choice does not depend on how many records there will be.

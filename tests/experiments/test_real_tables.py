@@ -11,7 +11,7 @@ from experiments.datasets.packaged import TABLES, load_table
 from experiments.real_tables.report import ARMS, report
 from experiments.real_tables.run import encoder, run, split
 from experiments.real_tables.settings import SCALES
-from experiments.real_tables.verdicts import verdicts
+from experiments.real_tables.verdicts import gaps, leads, verdicts
 
 SMOKE = SCALES["smoke"]
 ROOT = Path(__file__).parents[2]
@@ -110,3 +110,16 @@ def test_the_documentation_shows_the_committed_scores(committed, tmp_path):
     text = report(committed, tmp_path)
     assert (RESULTS / "tables.md").read_text() == text + "\n"
     assert text.partition("\n\n")[0] in (ROOT / "docs/pipelines.md").read_text()
+
+
+def test_the_committed_verdicts_are_those_of_the_committed_rows(committed):
+    assert committed["verdicts"] == verdicts(committed)
+    page = (ROOT / "docs/pipelines.md").read_text()
+    behind = gaps(committed, "trees", "random")
+    near = sum(each <= 0.01 for each in behind.values())
+    assert f"by {np.median([*behind.values()]):.3f} in the median".replace("0.", ".") in page
+    assert f"within .01 on {near} of {len(behind)}" in page
+    for kind in ("random", "shifted"):
+        for table, lead in leads(committed, "trees and ranges", kind).items():
+            if lead < -0.002:
+                assert f"{table}, {kind} (-{abs(lead):.3f})".replace("-0.", "-.") in page
