@@ -27,7 +27,7 @@ class Settings:
     features: tuple[str, ...] = ("tfidf", "hashed")
     width: int = 2**18
     forget: tuple[int, ...] = (1, 1, 1, 10, 250)
-    refits: int = 3
+    refits: int = 2
     seed: int = 0
 
 

@@ -71,8 +71,18 @@ def fit(
     ] = None,
     features: Annotated[
         str,
-        typer.Option(help="linear: columns as they are. trees: leaves of trees, public ones'."),
+        typer.Option(
+            help="linear: columns as they are. trees: leaves of trees, public ones'. text: the "
+            "words of a column, hashed."
+        ),
     ] = "linear",
+    text_column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose words count; the only one of texts by default."),
+    ] = None,
+    text_width: Annotated[
+        int, typer.Option(help="How many numbers the words of a column become.")
+    ] = 65_536,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
     task: Annotated[Literal["classification", "regression"], typer.Option()] = "classification",
     target_norm: Annotated[
@@ -132,6 +142,8 @@ def fit(
         publish_names=publish_names,
         capacity=capacity,
         features=features,
+        text=tuple(text_column or ()),
+        text_width=text_width,
     )
     notices: list[str] = []
     with stages("fit") as progress:

@@ -89,12 +89,7 @@ def show_understood(document: dict[str, Any]) -> None:
     for heading in ("column", "becomes", "from"):
         table.add_column(heading)
     for column in known["columns"]:
-        becomes = (
-            f"{column['categories']:,} categories"
-            if column["becomes"] == "categories"
-            else f"(x - {column['center']:.5g}) / {column['scale']:.5g}"
-        )
-        table.add_row(escape(column["name"]), becomes, column["from"])
+        table.add_row(escape(column["name"]), _becomes(column), column["from"])
     console.print(table)
     for setting in known["settings"]:
         value = setting["value"]
@@ -104,6 +99,14 @@ def show_understood(document: dict[str, Any]) -> None:
     for odd in known["suspicious"]:
         line = f"column {odd['column']!r}: {odd['problem']}; {odd['remedy']} leaves it out"
         console.print(line, markup=False)
+
+
+def _becomes(column: dict[str, Any]) -> str:
+    if column["becomes"] == "words":
+        return f"words, hashed into {column['width']:,} numbers"
+    if column["becomes"] == "categories":
+        return f"{column['categories']:,} categories"
+    return f"(x - {column['center']:.5g}) / {column['scale']:.5g}"
 
 
 def _show_scores(console: Any, document: dict[str, Any]) -> None:

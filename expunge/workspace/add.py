@@ -30,7 +30,7 @@ from expunge.workspace.folder import Folder, current_model
 from expunge.workspace.forget import Pending
 from expunge.workspace.given_ids import known_ids
 from expunge.workspace.options import Options
-from expunge.workspace.private_block import PrivateRules
+from expunge.workspace.private_block import PrivateRules, stack_rows
 from expunge.workspace.private_values import Unread
 from expunge.workspace.record_chunks import with_more_records
 from expunge.workspace.status import status
@@ -55,7 +55,7 @@ class _Arrivals:
 
     ids: list[str]
     table: pa.Table
-    rows: np.ndarray
+    rows: Any
     labels: np.ndarray
     options: Options
     again: bool
@@ -150,7 +150,7 @@ def _read(
     return _Arrivals(
         folder.look(lambda entries, _: known_ids(entries, ids)),
         pa.concat_tables([block.table for block in blocks], promote_options="permissive"),
-        np.concatenate([block.rows for block in blocks]),
+        stack_rows([block.rows for block in blocks]),
         np.concatenate([block.labels for block in blocks]),
         options,
         *how,

@@ -2,6 +2,7 @@
 
     number    (x - center) / scale              missing: 0, the center
     category  one column for each known value   missing or unknown: all 0
+    words     hashed (`text_columns`)           missing: all 0; all of the row is then sparse
     row       all of it divided by sqrt(columns), so that rows of any table have a norm near 1
     features  what a map fitted on public records makes of that, where there is one (`feature_maps`)
 
@@ -14,7 +15,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,6 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from scipy import sparse
 
 from expunge.accounting.json_text import parse_json
 from expunge.errors import InvalidInput
@@ -30,8 +32,9 @@ from expunge.features.row_blocks import dense
 from expunge.features.saved_steps import steps_from, steps_to_bytes
 from expunge.workspace.stored_settings import STRICT, damaged, read_setting
 from expunge.workspace.tables import compute, is_text, number_in, refuse_mixed
+from expunge.workspace.text_columns import Words
 
-__all__ = ["Category", "Declaration", "Encoding", "Number", "declared", "fitted"]
+__all__ = ["Category", "Declaration", "Encoding", "Number", "Rule", "declared", "fitted"]
 
 MOST_CATEGORIES = 1000
 BLOCK = 65_536
@@ -73,7 +76,8 @@ class Category:
         return (places[:, None] == np.arange(self.width)).astype(np.float64)
 
 
-_Rules = dict[str, Number | Category]
+Rule = Number | Category | Words
+_Rules = dict[str, Rule]
 
 
 @dataclass(frozen=True)
@@ -85,13 +89,18 @@ class Encoding:
         steps: What becomes of encoded rows before the model sees them; None for nothing.
     """
 
-    rules: Mapping[str, Number | Category] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
     steps: FrozenSteps | None = None
 
     @property
     def widths(self) -> dict[str, int]:
         """How many numbers each column becomes."""
         return {name: rule.width for name, rule in self.rules.items()}
+
+    @property
+    def dense_widths(self) -> dict[str, int]:
+        """The same of columns whose zeros cost as much as other numbers."""
+        return {n: rule.width for n, rule in self.rules.items() if not isinstance(rule, Words)}
 
     @property
     def width(self) -> int:
@@ -103,14 +112,19 @@ class Encoding:
     @property
     def categories(self) -> list[str]:
         """Columns that must be read as text."""
-        return list(self._categories)
+        return [name for name, rule in self.rules.items() if not isinstance(rule, Number)]
 
     @property
     def _categories(self) -> dict[str, Category]:
         return {name: rule for name, rule in self.rules.items() if isinstance(rule, Category)}
 
-    def encode(self, path: Path, table: pa.Table) -> np.ndarray:
-        """Encode a table as numbers: (rows, width) float32.
+    @property
+    def sparse(self) -> bool:
+        """Whether encoded rows are sparse ones."""
+        return any(isinstance(rule, Words) for rule in self.rules.values())
+
+    def encode(self, path: Path, table: pa.Table) -> Any:
+        """Encode a table as numbers: (rows, width) float32; CSR where a column is words.
 
         Raises:
             InvalidInput: a column that is missing or of another kind, or an infinite number.
@@ -118,28 +132,44 @@ class Encoding:
         rows = self._columns(path, table)
         return rows if self.steps is None else dense(self.steps.transform(rows))
 
-    def _columns(self, path: Path, table: pa.Table) -> np.ndarray:
+    def _columns(self, path: Path, table: pa.Table) -> Any:
         """The columns as numbers, before any further step."""
         for name in self.rules:
             if name not in table.column_names:
                 raise InvalidInput(str(path), f"no column {name!r}, which the model needs")
-        encoded = np.empty((table.num_rows, sum(self.widths.values())), dtype=np.float32)
-        for start in range(0, table.num_rows, BLOCK):
-            block, first = table.slice(start, BLOCK), 0
-            for name, rule in self.rules.items():
-                try:
-                    values = rule.encode(block[name]) / math.sqrt(len(self.rules))
-                except pa.ArrowException as error:
-                    row = start + 1 + _first_unread(block[name])
-                    problem = f"row {row} holds no number in column {name!r}: correct it, or "
-                    remedy = "leave the cell empty"
-                    raise InvalidInput(str(path), problem + remedy) from error
-                if not (np.abs(values) < LARGEST).all():
-                    problem = f"column {name!r} holds a number of {LARGEST:g} scales or more"
-                    raise InvalidInput(str(path), problem)
-                encoded[start : start + BLOCK, first : first + rule.width] = values
-                first += rule.width
+        width = sum(self.widths.values())
+        starts = range(0, table.num_rows, BLOCK)
+        if self.sparse:
+            parts = [self._parts(path, table.slice(start, BLOCK), start) for start in starts]
+            blocks = [sparse.hstack([each for _, each in part], format="csr") for part in parts]
+            empty = sparse.csr_array((0, width), dtype=np.float32)
+            return sparse.vstack([empty, *blocks], format="csr", dtype=np.float32)
+        encoded = np.empty((table.num_rows, width), dtype=np.float32)
+        for start in starts:
+            first = 0
+            for wide, values in self._parts(path, table.slice(start, BLOCK), start):
+                encoded[start : start + BLOCK, first : first + wide] = values
+                first += wide
         return encoded
+
+    def _parts(self, path: Path, block: pa.Table, start: int) -> Iterator[tuple[int, Any]]:
+        """What each column of a block becomes, and how wide it is.
+
+        Args:
+            start: The place of the block's first row in the table.
+        """
+        for name, rule in self.rules.items():
+            try:
+                values = rule.encode(block[name]) / math.sqrt(len(self.rules))
+            except pa.ArrowException as error:
+                row = start + 1 + _first_unread(block[name])
+                problem = f"row {row} holds no number in column {name!r}: correct it, or "
+                remedy = "leave the cell empty"
+                raise InvalidInput(str(path), problem + remedy) from error
+            if not isinstance(rule, Words) and not (np.abs(values) < LARGEST).all():
+                problem = f"column {name!r} holds a number of {LARGEST:g} scales or more"
+                raise InvalidInput(str(path), problem)
+            yield rule.width, values if not self.sparse else sparse.csr_array(values)
 
     def unseen(self, table: pa.Table) -> dict[str, int]:
         """How many texts of each category column are none of its values; 0 is left out."""
@@ -234,7 +264,7 @@ def fitted(
     path: Path,
     table: pa.Table,
     columns: Sequence[str],
-    known: Mapping[str, Number | Category],
+    known: Mapping[str, Rule],
 ) -> Encoding:
     """Fit rules on public records, for columns that the user did not declare.
 

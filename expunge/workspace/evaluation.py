@@ -34,16 +34,16 @@ class _Confusion:
     accuracy: Annotated[float, Field(ge=0, le=1)]
 
 
-def evaluation(head: "LinearHead", rows: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+def evaluation(head: "LinearHead", rows: Any, labels: np.ndarray) -> dict[str, Any]:
     """Evaluate a model, as a document for the report; rows are encoded."""
     predictions = head.predict(rows)
     if head.classes is None:
         error = float(np.sqrt(np.mean((predictions - labels) ** 2)))
-        return {"records": len(rows), "root_mean_square_error": error}
+        return {"records": len(labels), "root_mean_square_error": error}
     matrix = np.zeros((len(head.classes), len(head.classes)), dtype=int)
     np.add.at(matrix, tuple(np.searchsorted(head.classes, y) for y in (labels, predictions)), 1)
     return {
-        "records": len(rows),
+        "records": len(labels),
         "labels": [str(name) for name in head.classes],
         "confusion": matrix.tolist(),
         "accuracy": float(np.trace(matrix) / max(1, matrix.sum())),

@@ -33,8 +33,13 @@ def pipeline_of(head: LinearHead, encoding: Encoding) -> Pipeline:
     """Build the pipeline.
 
     Raises:
-        InvalidInput: the model knows one label only, and scikit-learn has no such classifier.
+        InvalidInput: the model knows one label only, and scikit-learn has no such classifier; or a
+            column is words.
     """
+    if encoding.sparse:
+        raise InvalidInput(
+            "format", "hashed words have no place in it yet; take --format safetensors"
+        )
     columns = _columns_step(encoding)
     scaler = RowScaler(1 / math.sqrt(len(encoding.rules)), head.loss.row_norm)
     model = _linear_step(head, _order(encoding))
@@ -96,7 +101,10 @@ def _columns_step(encoding: Encoding) -> ColumnTransformer:
     encode = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
     steps = [("numbers", scale, numbers), ("categories", encode, texts)]
     columns: Any = ColumnTransformer([step for step in steps if step[2]], sparse_threshold=0)
-    row = [rule.values[0] if isinstance(rule, Category) else rule.center for rule in rules]
+    row = [
+        rule.values[0] if isinstance(rule, Category) else getattr(rule, "center", 0.0)
+        for rule in rules
+    ]
     columns.fit(np.array([row], dtype=object))
     names = np.array(list(encoding.rules), dtype=object)
     columns.feature_names_in_ = names

@@ -2,6 +2,7 @@
 
     linear    nothing
     trees     leaves of boosted trees, grown on the public records (`features.TreeLeaves`)
+    text      nothing more: words of text columns are hashed by a rule of the encoding
 
 Every map is fitted on public records alone and lies with the encoding in the ledger, so that
 whatever encodes a table, `predict`, `evaluate` or `forget`, goes through it too.
@@ -92,4 +93,8 @@ def _encoded_ranges(encoding: Encoding, ranges: Ranges) -> dict[int, tuple[float
     return found
 
 
-FEATURES: dict[str, Callable[..., tuple[Encoding, Halves]]] = {"linear": _linear, "trees": _trees}
+FEATURES: dict[str, Callable[..., tuple[Encoding, Halves]]] = {
+    "linear": _linear,
+    "text": _linear,
+    "trees": _trees,
+}

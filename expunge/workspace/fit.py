@@ -47,6 +47,7 @@ from expunge.workspace.tables import (
     read_table,
     refuse_mixed,
 )
+from expunge.workspace.text_columns import text_rules
 from expunge.workspace.understood import describe_fit
 
 __all__ = ["fit"]
@@ -110,6 +111,7 @@ def fit(
         raise InvalidInput(str(schema), problem)
     rules = part_rules(dates) | rules | known.rules
     texts = [name for name, rule in rules.items() if isinstance(rule, Category)]
+    texts += _text_columns(options)
     public_records = _public_records(public, options, texts, limits, form)
     if public_records is not None:
         spread = spread_dates(public_records.path, public_records.table, dates)
@@ -124,8 +126,10 @@ def fit(
     first = replace(first, table=spread_dates(file, table, dates, tally=Unread()))
     progress("encoding")
     _check_schema(known, public_records or first, options)
+    if options.features == "text":
+        rules |= _words(public_records or first, options, rules)
     coded = _encoding(first, public_records, options, rules)
-    check_width(public or file, coded.widths, limits)
+    check_width(public or file, coded.dense_widths, limits)
     public_rows = None
     if public_records is not None:
         public_rows = (
@@ -381,6 +385,30 @@ def _check_schema(schema: Schema, source: _Records, options: Options) -> None:
         if name in apart or name not in source.table.column_names:
             problem = f"column {name!r} is declared but is no feature of {source.path}"
             raise InvalidInput("schema", f"{problem}: correct its name, or leave it out")
+
+
+def _text_columns(options: Options) -> list[str]:
+    """The columns that are named as texts.
+
+    Raises:
+        InvalidInput: nothing would become of them.
+    """
+    if options.text and options.features != "text":
+        raise InvalidInput("text-column", "only --features text takes words of a column")
+    return list(options.text)
+
+
+def _words(source: _Records, options: Options, rules: dict[str, Any]) -> dict[str, Any]:
+    """The rules of columns whose words count."""
+    apart, table = {options.id, options.label, *options.drop}, source.table
+    texts = [field.name for field in table.schema if is_text(field.type)]
+    return text_rules(
+        options.text,
+        options.text_width,
+        path=source.path,
+        texts=[name for name in texts if name not in apart],
+        declared=rules,
+    )
 
 
 def _encoding(

@@ -11,17 +11,21 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 
-from expunge.core.rows import bounded_rows
+from expunge.core.rows import bounded_values
+from expunge.core.sparse_rows import join_rows
 from expunge.core.stored_rows import StoredRows
 from expunge.errors import InvalidInput
 from expunge.ledger import Ledger
-from expunge.store import Chunk, split
+from expunge.store import Chunk
 from expunge.store.writing import Writer
 from expunge.unlearning.linear import saved_rows
+from expunge.unlearning.linear.chunk_columns import chunk_of
 from expunge.unlearning.linear.saved_rows import ROWS, ChunkReader
 from expunge.workspace.private_block import PrivateRules
 from expunge.workspace.private_values import Unread
@@ -49,11 +53,11 @@ class FitRows:
     private: int = 0
     chunks: list[Chunk] = field(default_factory=list)
     unread: Unread = field(default_factory=Unread)
-    _rows: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)  # that wait
+    _rows: list[tuple[Any, torch.Tensor]] = field(default_factory=list)  # that wait
     _records: list[pa.Table] = field(default_factory=list)
     _recorded: int = 0  # the row of the first record that waits
 
-    def write_public(self, ids: Iterable[str], rows: np.ndarray, labels: np.ndarray) -> None:
+    def write_public(self, ids: Iterable[str], rows: Any, labels: np.ndarray) -> None:
         """Write the public rows, which are encoded; they come first."""
         with self.ledger.writing() as entries:
             entries.add_records(ids, "public")
@@ -106,7 +110,7 @@ class FitRows:
         self._records.append(table)
         self._write_records()
         self._write(block.rows, block.labels)
-        self.private += len(block.rows)
+        self.private += len(block.ids)
 
     def _write_records(self, *, last: bool = False) -> None:
         """Write records that wait, as given: full chunks, and at last the rest of them."""
@@ -119,10 +123,11 @@ class FitRows:
             self._recorded += full
             self._records = [table.slice(full)] if full < count else []
 
-    def _write(self, rows: np.ndarray, labels: np.ndarray) -> None:
+    def _write(self, rows: Any, labels: np.ndarray) -> None:
         """Write encoded rows as chunks, bounded, with their labels as numbers."""
-        self._rows.append((bounded_rows(rows, self.bound), self.targets_of(labels)))
-        self.rows += len(rows)
+        targets = torch.from_numpy(self.targets_of(labels))
+        self._rows.append((bounded_values(rows, self.bound), targets))
+        self.rows += rows.shape[0]
         self._write_rows()
 
     def targets_of(self, labels: np.ndarray) -> np.ndarray:
@@ -136,11 +141,12 @@ class FitRows:
         count = self.waiting
         full = count if last else count - count % saved_rows.CHUNK_ROWS
         if full:
-            features, targets = map(np.concatenate, zip(*self._rows, strict=True))
-            columns = {"features": features[:full], "targets": targets[:full]}
-            for chunk in split(ROWS, columns, rows=saved_rows.CHUNK_ROWS, offset=self.rows - count):
+            features, targets = map(join_rows, zip(*self._rows, strict=True))
+            for start, stop in saved_rows.bounds_of(0, full):
+                columns = {"features": features[start:stop], "targets": targets[start:stop]}
+                chunk = chunk_of(columns, self.rows - count + start)
                 self.chunks.append(self.writer.add(chunk))
-            self._rows = [(features[full:].copy(), targets[full:].copy())] if full < count else []
+            self._rows = [(features[full:].clone(), targets[full:].clone())] if full < count else []
 
     def stored(self, kept: int) -> StoredRows:
         """The rows as they lie there.

@@ -3,9 +3,10 @@
 from typing import Any
 
 from expunge.accounting.certificate import Certificate
-from expunge.workspace.encoding import Category, Encoding
+from expunge.workspace.encoding import Category, Encoding, Number
 from expunge.workspace.feature_maps import describe_features
 from expunge.workspace.options import Options
+from expunge.workspace.text_columns import Words
 
 __all__ = ["model_card"]
 
@@ -65,12 +66,15 @@ def model_card(
 
 
 def _columns(encoding: Encoding) -> list[str]:
-    return [
-        f"| `{name}` | one column for each of {len(rule.values):,} texts |"
-        if isinstance(rule, Category)
-        else f"| `{name}` | (x - {rule.center:.6g}) / {rule.scale:.6g} |"
-        for name, rule in encoding.rules.items()
-    ]
+    return [f"| `{name}` | {_becomes(rule)} |" for name, rule in encoding.rules.items()]
+
+
+def _becomes(rule: Number | Category | Words) -> str:
+    if isinstance(rule, Words):
+        return f"words, up to {rule.together} together, hashed into {rule.places:,} columns"
+    if isinstance(rule, Category):
+        return f"one column for each of {len(rule.values):,} texts"
+    return f"(x - {rule.center:.6g}) / {rule.scale:.6g}"
 
 
 def _features(encoding: Encoding) -> list[str]:

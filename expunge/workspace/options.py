@@ -22,7 +22,8 @@ class Options:
         drop: Columns to leave out.
         task: Labels are classes, or numbers.
         target_norm: Y of a regression; None takes the largest of the public records.
-        features: What becomes of the encoded columns first (`feature_maps`).
+        features: What becomes of the columns first (`feature_maps`).
+        text, text_width: Columns whose words count, and how many numbers each becomes.
         publish_names: Certificates state the name of their request, which is otherwise for the
             ledger alone.
     """
@@ -46,6 +47,8 @@ class Options:
     publish_names: bool = False
     capacity: float | None = None
     features: str = "linear"
+    text: tuple[str, ...] = ()
+    text_width: int = 2**16
 
     @classmethod
     def of(cls, document: str) -> "Options":

@@ -3,12 +3,14 @@
 `fit` and `add` read with the same rules, so that a record means the same whenever it comes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
 from expunge.workspace.dates import DateKind, spread_dates
 from expunge.workspace.encoding import Encoding
@@ -17,7 +19,7 @@ from expunge.workspace.plain_columns import plain_columns
 from expunge.workspace.private_values import Label, Unread, private_labels, read_numbers
 from expunge.workspace.tables import ids_of, is_text
 
-__all__ = ["PrivateBlock", "PrivateRules"]
+__all__ = ["PrivateBlock", "PrivateRules", "stack_rows"]
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,12 @@ class PrivateBlock:
 
     Args:
         table: As they were given, read under public types.
-        rows: Encoded, not yet bounded; those without a label that can be read are blank.
+        rows: Encoded, dense or sparse, not yet bounded; those without a label that can be read are blank.
     """
 
     ids: list[str]
     table: pa.Table
-    rows: np.ndarray
+    rows: Any
     labels: np.ndarray
 
 
@@ -72,5 +74,19 @@ class PrivateRules:
         rows = self.encoding.encode(path, table)
         known: list[Label] | None = None if self.known is None else self.known.tolist()
         labels, blank = private_labels(path, table, self.options, known, unread, self.decimal)
-        rows[blank] = 0
-        return PrivateBlock(ids, table, rows, labels)
+        return PrivateBlock(ids, table, _blanked(rows, blank), labels)
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Encoded rows of several blocks, dense or sparse, one after another."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def _blanked(rows: Any, blank: np.ndarray) -> Any:
+    """Encoded rows, of which these are zero."""
+    if sparse.issparse(rows):
+        return rows.multiply(~blank[:, None]).tocsr()
+    rows[blank] = 0
+    return rows

@@ -15,15 +15,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
-from expunge.core.rows import bounded_rows
+from expunge.core.rows import bounded_rows, largest_unscaled, row_norms
 from expunge.errors import NotConverged
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.public_model import public_model
-from expunge.workspace.encoding import Category, Encoding
+from expunge.workspace.encoding import Category, Encoding, Number
 from expunge.workspace.options import Options
 from expunge.workspace.tables import compute, is_text
+from expunge.workspace.text_columns import Words
 
 __all__ = ["describe_fit"]
 
@@ -56,11 +58,7 @@ def describe_fit(
         "columns": [
             {
                 "name": name,
-                **(
-                    {"becomes": "categories", "categories": len(rule.values)}
-                    if isinstance(rule, Category)
-                    else {"becomes": "number", "center": rule.center, "scale": rule.scale}
-                ),
+                **_becomes(rule),
                 "from": "declared" if name in declared else "public records",
             }
             for name, rule in encoding.rules.items()
@@ -73,6 +71,14 @@ def describe_fit(
         "public_folds": None if scored is None else _folds(head, *scored),
         "suspicious": [] if public is None else _suspicious(public[0], encoding, declared),
     }
+
+
+def _becomes(rule: Number | Category | Words) -> dict[str, Any]:
+    if isinstance(rule, Words):
+        return {"becomes": "words", "width": rule.places, "together": rule.together}
+    if isinstance(rule, Category):
+        return {"becomes": "categories", "categories": len(rule.values)}
+    return {"becomes": "number", "center": rule.center, "scale": rule.scale}
 
 
 def _labels(head: LinearHead, options: Options) -> dict[str, Any] | None:
@@ -115,20 +121,24 @@ def _origin(name: str, given: Any, otherwise: str) -> str:
     return f"--{name.replace('_', '-')}, or its default"
 
 
-def _scaled_down(rows: np.ndarray, head: LinearHead) -> dict[str, int]:
+def _scaled_down(rows: Any, head: LinearHead) -> dict[str, int]:
     """How many public rows are longer than the bound."""
+    if sparse.issparse(rows):
+        longer = row_norms(rows) > largest_unscaled(head.loss.row_norm)
+        return {"public": int(longer.sum()), "of": rows.shape[0]}
     kept = bounded_rows(rows, head.loss.row_norm)[:, :-1]
     changed = int((kept != rows.astype(kept.dtype)).any(axis=1).sum())
     return {"public": changed, "of": len(rows)}
 
 
-def _folds(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[str, Any] | None:
+def _folds(head: LinearHead, rows: Any, labels: np.ndarray) -> dict[str, Any] | None:
     """Public-only models scored on public records that they have not seen; None for too few."""
-    step = max(1, len(rows) // MOST_ROWS)
+    step = max(1, len(labels) // MOST_ROWS)
     rows, labels = rows[::step], labels[::step]
-    if len(rows) < FEWEST_ROWS:
+    count = len(labels)
+    if count < FEWEST_ROWS:
         return None
-    said, fold = np.empty(len(rows), dtype=object), np.arange(len(rows)) % FOLDS
+    said, fold = np.empty(count, dtype=object), np.arange(count) % FOLDS
     try:
         for left_out in range(FOLDS):
             seen = fold != left_out
@@ -138,10 +148,10 @@ def _folds(head: LinearHead, rows: np.ndarray, labels: np.ndarray) -> dict[str, 
     if head.classes is None:
         spread = float(np.sum((labels - labels.mean()) ** 2))
         errors = float(np.sum((said.astype(float) - labels) ** 2))
-        return {"rows": len(rows), "r2": 1 - errors / spread if spread else None, "majority": 0.0}
+        return {"rows": count, "r2": 1 - errors / spread if spread else None, "majority": 0.0}
     most = Counter(labels.tolist()).most_common(1)[0][1]
     right = float(np.mean([one == other for one, other in zip(said, labels, strict=True)]))
-    return {"rows": len(rows), "accuracy": right, "majority": most / len(labels)}
+    return {"rows": count, "accuracy": right, "majority": most / len(labels)}
 
 
 def _suspicious(table: pa.Table, encoding: Encoding, declared: set[str]) -> list[dict[str, str]]:
@@ -161,6 +171,6 @@ def _suspicious(table: pa.Table, encoding: Encoding, declared: set[str]) -> list
             elif len(rule.values) > UNIQUE * len(texts):
                 problem = f"{len(rule.values):,} different texts in {len(texts):,} public rows"
                 found.append((name, problem, drop))
-        elif not isinstance(rule, Category) and compute.count_distinct(column).as_py() == 1:
+        elif isinstance(rule, Number) and compute.count_distinct(column).as_py() == 1:
             found.append((name, "the same number in every public row", drop))
     return [{"column": c, "problem": p, "remedy": r} for c, p, r in found]
