@@ -166,4 +166,4 @@ def test_a_column_is_declared_once_and_must_be_a_feature(tmp_path):
 
 def test_plain_columns_have_nothing_to_describe():
     assert describe_features(Encoding({})) is None
-    assert list(FEATURES) == ["linear", "trees"]
+    assert list(FEATURES) == ["linear", "text", "trees"]

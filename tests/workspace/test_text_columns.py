@@ -151,7 +151,7 @@ def test_what_does_not_fit_together_is_refused_and_nothing_is_made(made, tmp_pat
     _, tables, _ = made
     for options, said in (
         (Options("id", "verdict", text=("said",)), "only --features text"),
-        (Options("id", "verdict", features="text", text=("stars",)), "no column 'stars' of texts"),
+        (Options("id", "verdict", features="text", text=("absent",)), "no column .absent. of texts"),
         (Options("id", "verdict", features="speech"), "'speech' is none of"),
     ):
         with pytest.raises(InvalidInput, match=said):
