@@ -28,7 +28,8 @@ class PrivateBlock:
 
     Args:
         table: As they were given, read under public types.
-        rows: Encoded, dense or sparse, not yet bounded; those without a label that can be read are blank.
+        rows: Encoded, dense or sparse, not yet bounded; those without a label that can be read are
+            blank.
     """
 
     ids: list[str]

@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from expunge.errors import InvalidInput
 from expunge.store import unpack
+from expunge.workspace.add import add
 from expunge.workspace.encoding import Encoding, Number
 from expunge.workspace.evaluate import evaluate
 from expunge.workspace.export import export
@@ -114,6 +115,10 @@ def test_a_workspace_of_texts_learns_deletes_and_predicts(made, tmp_path):
     assert verify(workspace)["differences"] == []
     score = evaluate(workspace, tables["new"])
     assert score["accuracy"] > 0.9
+    more = reviews(tmp_path / "more.csv", 5, 7, "more")
+    add(workspace, more)
+    forget(workspace, ["more1"])
+    assert verify(workspace)["differences"] == []
     assert score["public_only"]["accuracy"] > 0.6
     predict(workspace, tables["new"], tmp_path / "said.csv")
     assert len((tmp_path / "said.csv").read_text().splitlines()) == 21
@@ -151,7 +156,10 @@ def test_what_does_not_fit_together_is_refused_and_nothing_is_made(made, tmp_pat
     _, tables, _ = made
     for options, said in (
         (Options("id", "verdict", text=("said",)), "only --features text"),
-        (Options("id", "verdict", features="text", text=("absent",)), "no column .absent. of texts"),
+        (
+            Options("id", "verdict", features="text", text=("absent",)),
+            "no column .absent. of texts",
+        ),
         (Options("id", "verdict", features="speech"), "'speech' is none of"),
     ):
         with pytest.raises(InvalidInput, match=said):

@@ -50,7 +50,7 @@ def _rows(estimator: BaseEstimator, fitted: LinearFitted, features: Any) -> Tens
         given = checked_rows(estimator, features, kind, ensure_all_finite=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput("X", " ".join(str(error).split())) from error
-    rows = alike(given, isinstance(fitted.job.features, SparseRows))
+    rows = alike(given, fitted.job.rows_are_sparse)
     if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
         raise InvalidInput("X", "contains NaN or infinity")
     return bounded_values(rows, fitted.job.loss.row_norm, intercept=fitted.job.intercept)

@@ -8,10 +8,10 @@ for release.
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from expunge.core.sparse_rows import SparseRows
 from expunge.errors import InvalidInput
 from expunge.sampling.chain import Regime
 from expunge.sampling.engines import Engine, Local
@@ -39,15 +39,16 @@ def problem_of(job: LinearJob, forget: Sequence[int], strategy: Langevin) -> Pro
         raise ValueError("forget: only private records that are still there")
     if job.start is not None or job.center is not None:
         raise ValueError("reference: ensembles start and are centred at zero")
-    if isinstance(job.features, SparseRows) or isinstance(job.features[:0], SparseRows):
+    if job.rows_are_sparse:
         raise InvalidInput("X", "ensembles are sampled from dense rows; give X.toarray() at fit")
+    features: Any = job.features
     setting = setting_of(job, strategy, max(1, len(rows)))
     private = public + present[public:].nonzero()[:, 0]
     here = {int(row): place for place, row in enumerate(private)}
     return Problem(
         loss=job.loss,
-        private=(job.features[private], job.targets[private]),
-        public=(job.features[:public], job.targets[:public]) if public else None,
+        private=(features[private], job.targets[private]),
+        public=(features[:public], job.targets[:public]) if public else None,
         forget=torch.tensor([here[int(row)] for row in rows], dtype=torch.long),
         step_size=setting.step_size,
         sigma=strategy.chosen_sigma(job),

@@ -52,6 +52,11 @@ class LinearJob(Job):
         return tuple(column for column in columns if isinstance(column, Tensor | SparseRows))
 
     @property
+    def rows_are_sparse(self) -> bool:
+        """Whether rows are kept as their non-zeros, wherever they lie."""
+        return isinstance(self.features[:0], SparseRows)
+
+    @property
     def rows_on_disk(self) -> bool:
         return not self.row_columns
 
