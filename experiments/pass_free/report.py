@@ -11,7 +11,15 @@ from matplotlib.lines import Line2D
 
 from experiments.tables import select
 
-__all__ = ["choice_table", "draw", "in_a_row_lines", "passes_table", "report", "until_pass"]
+__all__ = [
+    "choice_table",
+    "draw",
+    "guide_table",
+    "in_a_row_lines",
+    "passes_table",
+    "report",
+    "until_pass",
+]
 
 STYLES = (
     ("#b2182b", "o"), ("#2166ac", "s"), ("#1b7837", "^"), ("#762a83", "D"), ("#e08214", "v"),
@@ -68,6 +76,30 @@ def passes_table(result: Row) -> str:
             + " | ".join(f"{int(fmean(counts)) // size:,}" for size in sizes)
             + f" | {_range(ratios, '.3g')} | {_range(gaps, '+.2f')} |"
         )
+    return "\n".join(lines)
+
+
+def guide_table(result: Row) -> str:
+    """Records of the made set of two classes until the next pass, by size and ridge."""
+    settings = result["settings"]
+    cells = {
+        (cell[0]["records"], cell[0]["l2"]): cell
+        for cell in _cells(result)
+        if _is_binary_made(cell)
+    }
+    ridges = settings["ridges"]
+    lines = [
+        "| records | " + " | ".join(f"`l2 = {l2:g}`" for l2 in ridges) + " |",
+        "|---:|" + "---:|" * len(ridges),
+    ]
+    for records in sorted({records for records, _ in cells}):
+        told = []
+        for l2 in ridges:
+            cell = cells[records, l2]
+            found = [until_pass(row["points"], settings["default"]) for row in cell]
+            mean = fmean(count for count, _ in found[:-1])
+            told.append(f"{_told(mean, all(end for _, end in found[:-1]))}; {_told(*found[-1])}")
+        lines.append(f"| {records:,} | " + " | ".join(told) + " |")
     return "\n".join(lines)
 
 
