@@ -39,12 +39,13 @@ from tests.repeatable import start_from
 from tests.torture.dying import Child, copied, write_plain_parquet
 from tests.torture.subjects import in_short_chunks
 from tests.workspace.killed import ran
-from tests.workspace.tables_made import fitted, private_people
+from tests.workspace.tables_made import fitted, people, private_people, write
 
 SUBMITTERS = (2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 8, 12, 24)
 NEXT = "00149"  # the record of the request that comes after the kills
-GUESSES = "guesses.csv"  # of the reader
-VERBS = ("forget", "refresh", "audit", "sample", "report", "export")
+GUESSES, MORE = "guesses.csv", "more.csv"  # of the reader; records that join
+JOINING = people(3, seed=5, prefix="1")
+VERBS = ("forget", "add", "refresh", "audit", "sample", "report", "export")
 EXPORTED = {"model.safetensors", "encoding.json", "MODEL_CARD.md"}
 CHUNK = 32  # rows
 SPREAD = 0.15  # seconds a submitter, over which kills at random moments are spread
@@ -63,6 +64,7 @@ def command(verb: str, place: Path, number: int = 0) -> list[str]:
         "sample": ["sample", workspace, "00140", "--output", f"{out}.safetensors", *small],
         "report": ["report", workspace, "--output", out],
         "refresh": ["refresh", workspace, "--json"],
+        "add": ["add", workspace, "--private", str(place / MORE), "--json"],
         "export": ["export", workspace, "--to", out, "--json"],
     }[verb]
 
@@ -158,7 +160,7 @@ class Round:
 
     def _let_begin(self, chosen: Child) -> None:
         """Wait until the chosen process works, or did: then it comes to the touch it dies at."""
-        if self.verb not in ("forget", "refresh"):
+        if self.verb not in ("forget", "refresh", "add"):
             return
         until = time.monotonic() + 3
         lock = self.place / "workspace/secret/.lock"
@@ -173,6 +175,10 @@ class Round:
             files = {path.name for path in whole.iterdir()}
             if not files >= EXPORTED:
                 self.wrong.append(f"exported in part: {files}")
+        elif self.verb == "add" and self._joined() == set(JOINING["id"]):
+            again = ran(command(self.verb, self.place))  # it was committed
+            if again["status"] != 2 or JOINING["id"][0] not in again["err"]:
+                self.wrong.append(f"records that joined may join again: {again}")
         else:
             self._expect(ran(command(self.verb, self.place)), what)
         for path in self.place.glob(".*"):
@@ -216,10 +222,8 @@ class Round:
         gone = {NEXT}
         for request in requests[:-1]:
             gone |= set(records(int(request["name"].split()[-1])))
-        tables = workspace.glob("secret/saved/secret/chunk-*.parquet")
-        left = {
-            record for table in tables for record in parquet.read_table(table)["id"].to_pylist()
-        }
+        left, joined = self._left(), self._joined()
+        more = bool(joined)
         names = [request["name"] for request in requests]
         tickets = {what for what in self.ended_well if what.startswith("ticket")}
         for holds, problem in (
@@ -227,10 +231,13 @@ class Round:
             (len(set(names)) == len(names), "a request is doubled"),
             ({one["state"] for one in requests} == {"honoured"}, "a request is not honoured"),
             (document["records"]["forgotten"] == len(gone), "other records are forgotten"),
-            (document["model"]["number"] == len(requests) + 1, "a model is lost or doubled"),
-            (checked["valid"] and checked["certificates"] == len(requests), f"verify: {checked}"),
+            (document["model"]["number"] == len(requests) + 1 + more, "models are lost or doubled"),
+            (checked["valid"], f"verify: {checked}"),
+            (0 <= checked["certificates"] - len(requests) <= more, "certificates are not as many"),
+            (more >= bool(self.ended_well & {"add", "add again"}), "records that joined are lost"),
+            (joined in (set(), set(JOINING["id"])), "records joined in part"),
             (certificate["sequence"] == len(names), "a certificate is lost or doubled"),
-            (left == set(private_people()["id"]) - gone, "the records left are others"),
+            (left == set(private_people()["id"]) - gone | joined, "the records left are others"),
             (document["unerased"] == [] and document["lease"] is None, "not everything is erased"),
             (
                 _kinds(workspace)
@@ -241,6 +248,17 @@ class Round:
         ):
             if not holds:
                 self.wrong.append(problem)
+
+    def _left(self) -> set[str]:
+        """The ids of the records that lie in the workspace."""
+        tables = (self.place / "workspace").glob("secret/saved/secret/chunk-*.parquet")
+        return {
+            record for table in tables for record in parquet.read_table(table)["id"].to_pylist()
+        }
+
+    def _joined(self) -> set[str]:
+        """The records of `add` that are there."""
+        return self._left() & set(JOINING["id"])
 
     def _named_by_index(self) -> int:
         """How many files the saved model has: those that its index names, and the index."""
@@ -284,6 +302,7 @@ def start(scratch: Path) -> Path:
     with in_short_chunks(CHUNK):
         workspace = fitted(place, private)
     assert len(list(workspace.glob("secret/saved/secret/chunk-*.parquet"))) > 2
+    write(place / MORE, JOINING)
     for record in private["id"]:
         assert _traces(workspace, {record}), record  # they can be seen where they are
     return place
