@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reliability.md"
 RESULTS = Path(__file__).parent / "results"
 
+VERBS = ("forget", "add", "refresh", "audit", "sample", "report", "export")
 Lines = list[dict[str, Any]]
 
 
@@ -25,7 +26,7 @@ def kills_table(lines: Lines) -> str:
     verbs = list(dict.fromkeys(line["verb"] for line in lines))
     touched = {
         verb: sorted({line["touch"] for line in lines if line["verb"] == verb and line["touch"]})
-        for verb in ("forget", "audit", "sample", "report")
+        for verb in VERBS
         if verb in verbs
     }
     few, many = (limit(line["submitters"] for line in lines) for limit in (min, max))
@@ -35,6 +36,7 @@ def kills_table(lines: Lines) -> str:
             (f"different file-changing calls of `{verb}` that a process died at", len(touches))
             for verb, touches in touched.items()
         ),
+        ("such calls that no process died at yet", lines[-1]["touches_left"]),
         ("kills at such a call", sum(" at touch " in kill for kill in killed)),
         ("kills at random moments", sum(" after " in kill for kill in killed)),
         ("kills in all", len(killed)),

@@ -5,6 +5,7 @@ from tests.torture.tables import PAGE, kills_table, page_with_tables
 LINE = {
     "verb": "forget",
     "touch": 3,
+    "touches_left": 7,
     "submitters": 4,
     "kills": ["forget at touch 3", "forget after 0.10 s"],
     "accepted": 5,
@@ -26,6 +27,7 @@ def test_kills_are_counted_by_kind_and_what_went_wrong_is_shown():
     for row in (
         "at once | 2, 4 to 9 |",
         "calls of `forget` that a process died at | 1 |",
+        "no process died at yet | 7 |",
         "kills at such a call | 2 |",
         "kills at random moments | 2 |",
         "kills in all | 4 |",
