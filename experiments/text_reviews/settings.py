@@ -21,12 +21,12 @@ class Settings:
     """
 
     pair: str = "amazon/imdb text"
-    public: int = 33_260
-    private: int = 25_000
-    test: int = 10_000
+    public: int = 6_000
+    private: int = 6_000
+    test: int = 5_000
     features: tuple[str, ...] = ("tfidf", "hashed")
     width: int = 2**18
-    forget: tuple[int, ...] = (1, 1, 1, 10, 250)
+    forget: tuple[int, ...] = (1, 1, 10, 60)
     refits: int = 2
     seed: int = 0
 
