@@ -58,6 +58,14 @@ def test_a_strategy_of_another_package_states_its_comparator():
     assert certificate.comparator == "a fresh start"
 
 
+@pytest.mark.parametrize("left_out", ["comparator", "forgotten"])
+def test_a_strategy_of_another_package_states_all_that_no_history_shows(left_out):
+    word = {"strategy": "amnesia", "comparator": "retraining", "forgotten": 3}
+    assert issue(*HISTORIES["langevin"], delta=1e-5, stated=Stated(**word)).forgotten == 3
+    with pytest.raises(InvalidInput, match="is unknown: state its comparator"):
+        issue(*HISTORIES["langevin"], delta=1e-5, stated=Stated(**word | {left_out: None}))
+
+
 def test_a_model_has_one_file_and_not_two():
     both = stated("langevin", model_sha256="ab" * 32, commitments={"model": "cd" * 32})
     with pytest.raises(InvalidInput, match="a model has one file"):

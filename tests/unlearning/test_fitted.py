@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from expunge.accounting.certificate_chain import chain_differences
 from expunge.losses import Declared
 from expunge.unlearning import (
     CertifiedClassifier,
@@ -134,6 +135,18 @@ def test_two_loads_each_say_that_there_may_be_another(tmp_path):
         certificate = other.forget(30 + i)
         assert "state may have been used twice" in certificate.reservations
         assert any("operator's word" in line for line in certificate.claim.statement)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_certificates_of_one_fit_agree_whatever_came_between(tmp_path, strategy):
+    model = made("classifier", strategy)
+    certificates = [model.forget(30), model.forget([31, 32])]
+    X, y = labelled(60)
+    certificates.append(model.add(X[:3], y[:3]))
+    model.save(tmp_path / "model")
+    certificates.append(load(tmp_path / "model").forget(33))
+    assert [certificate.joined for certificate in certificates] == [0, 0, 3, 3]
+    assert chain_differences(certificates) == []
 
 
 def test_rows_that_changed_behind_its_back_are_noticed():
