@@ -18,7 +18,14 @@ from itertools import accumulate, count
 
 import numpy as np
 
-__all__ = ["rounded_normals"]
+__all__ = [
+    "Tape",
+    "even_runs",
+    "kept_candidates",
+    "limits_of_k",
+    "rounded_normals",
+    "rounded_to_wholes",
+]
 
 Source = Callable[[int], bytes]
 DIGITS = 64  # drawn at once
@@ -41,9 +48,9 @@ def rounded_normals(
     drawn: list[int] = []
     while len(drawn) < numbers:
         wanted = min(BATCH, numbers - len(drawn))
-        tape = _Tape(source or os.urandom, digits)
-        whole, part = _kept(tape, math.ceil(wanted / KEPT + 4 * math.sqrt(wanted)) + 8)
-        drawn += _rounded(whole[:wanted], part[:wanted], tape, std)
+        tape = Tape(source or os.urandom, digits)
+        whole, part = kept_candidates(tape, math.ceil(wanted / KEPT + 4 * math.sqrt(wanted)) + 8)
+        drawn += rounded_to_wholes(whole[:wanted], part[:wanted], tape, std)
     return np.array(drawn, dtype=np.float64)
 
 
@@ -51,7 +58,7 @@ class _Tied(Exception):
     """Two numbers agree in all digits drawn so far."""
 
 
-class _Tape:
+class Tape:
     """Uniform numbers by their leading digits; from the beginning again, with more, once tied."""
 
     def __init__(self, source: Source, digits: int) -> None:
@@ -102,7 +109,7 @@ class _Tape:
         return values.astype(object) << self.step | self._fresh(len(values)).astype(object)
 
 
-def _kept(tape: _Tape, candidates: int) -> tuple[np.ndarray, np.ndarray]:
+def kept_candidates(tape: Tape, candidates: int) -> tuple[np.ndarray, np.ndarray]:
     """The candidates that are kept: k and the digits of x of each."""
     while True:
         try:
@@ -111,23 +118,23 @@ def _kept(tape: _Tape, candidates: int) -> tuple[np.ndarray, np.ndarray]:
             tape.again()
 
 
-def _tried(tape: _Tape, candidates: int) -> tuple[np.ndarray, np.ndarray]:
+def _tried(tape: Tape, candidates: int) -> tuple[np.ndarray, np.ndarray]:
     """One run of the algorithm on the tape.
 
     Raises:
         _Tied: two numbers agree in all digits drawn so far.
     """
-    limits, chosen = tape.numbers(_limits(tape.digits)), tape.uniforms(candidates)
+    limits, chosen = tape.numbers(limits_of_k(tape.digits)), tape.uniforms(candidates)
     whole = np.searchsorted(limits, chosen)  # the last limit is the largest number there is
     tape.less(chosen, limits[whole])
     part = tape.uniforms(candidates)
     trials = np.repeat(np.arange(candidates), whole + 1)  # k + 1 coins for each candidate
     kept = np.ones(candidates, dtype=bool)
-    kept[trials[~_even(tape, whole[trials], part[trials])]] = False
+    kept[trials[~even_runs(tape, whole[trials], part[trials])]] = False
     return whole[kept], part[kept]
 
 
-def _even(tape: _Tape, whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+def even_runs(tape: Tape, whole: np.ndarray, part: np.ndarray) -> np.ndarray:
     """Coins that show True with probability exp(-x (2 k + x)/(2 k + 2)): Karney's Algorithm B.
 
     Of a run x > u_1 > u_2 > ..., each step kept with probability (2 k + x)/(2 k + 2), n steps are
@@ -153,7 +160,7 @@ def _even(tape: _Tape, whole: np.ndarray, part: np.ndarray) -> np.ndarray:
     return length % 2 == 0
 
 
-def _rounded(whole: np.ndarray, part: np.ndarray, tape: _Tape, std: float) -> list[int]:
+def rounded_to_wholes(whole: np.ndarray, part: np.ndarray, tape: Tape, std: float) -> list[int]:
     """+-round(std (k + x)), as many further digits of x drawn as that needs."""
     numerator, denominator = float(std).as_integer_ratio()  # the second is a power of two
     signs, rounded = tape.coins(len(whole)), []
@@ -171,7 +178,7 @@ def _rounded(whole: np.ndarray, part: np.ndarray, tape: _Tape, std: float) -> li
 
 
 @cache
-def _limits(digits: int) -> list[int]:
+def limits_of_k(digits: int) -> list[int]:
     """floor(2^digits P(at most k)) for k = 0, 1, ... until it is the largest number there is."""
     guard, largest = 64, (1 << digits) - 1
     while True:

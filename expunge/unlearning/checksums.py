@@ -53,7 +53,7 @@ class Checksums:
         """
         made = replace(self, state=state)
         for block in sorted({row // BLOCK for row in rows}):
-            made = made._with(block, _of_block(columns, block))
+            made = made.with_block(block, _of_block(columns, block))
         return made
 
     def agree(self, state: bytes, columns: Sequence[Rows], rows: Iterable[int]) -> bool:
@@ -68,7 +68,7 @@ class Checksums:
             node = node[block // FORKS**level % FORKS]
         return node
 
-    def _with(self, block: int, value: bytes) -> "Checksums":
+    def with_block(self, block: int, value: bytes) -> "Checksums":
         """With this checksum, of a block that is there or of the next one."""
         tree, depth = self.tree, self.depth
         if block == FORKS**depth:

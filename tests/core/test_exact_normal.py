@@ -137,9 +137,9 @@ def outcomes(most):
     while waiting and tried < most:
         length, _, bits = heapq.heappop(waiting)
         tried += 1
-        tape = exact_normal._Tape(Bits(bits), 1)
+        tape = exact_normal.Tape(Bits(bits), 1)
         try:
-            whole, part = exact_normal._kept(tape, 1)
+            whole, part = exact_normal.kept_candidates(tape, 1)
         except EOFError:
             for bit in (0, 1):
                 heapq.heappush(waiting, (length + 1, next(order), (*bits, bit)))
@@ -178,13 +178,13 @@ def test_over_all_strings_of_bits_no_outcome_has_more_than_its_probability():
 
 @pytest.mark.parametrize("less", [operator.lt, operator.le])
 def test_over_all_strings_of_bits_a_tie_that_is_decided_at_once_would_be_noticed(monkeypatch, less):
-    monkeypatch.setattr(exact_normal._Tape, "less", staticmethod(less))
+    monkeypatch.setattr(exact_normal.Tape, "less", staticmethod(less))
     assert excess(outcomes(2000)) > 0.1
 
 
 @pytest.mark.parametrize("digits", [1, 8, 64, 128, 640])
 def test_the_limits_of_k_are_the_digits_of_its_distribution(digits):
-    limits = exact_normal._limits(digits)
+    limits = exact_normal.limits_of_k(digits)
     with mpmath.workdps(digits // 3 + 60):
         weights = [mpmath.exp(-mpmath.mpf(k * k) / 2) for k in range(60)]
         total = mpmath.fsum(weights)
@@ -200,7 +200,7 @@ def test_the_limits_of_k_are_the_digits_of_its_distribution(digits):
 
 @pytest.mark.parametrize("less", [operator.lt, operator.le])
 def test_numbers_that_agree_and_are_not_drawn_further_would_be_noticed(monkeypatch, less):
-    monkeypatch.setattr(exact_normal._Tape, "less", staticmethod(less))
+    monkeypatch.setattr(exact_normal.Tape, "less", staticmethod(less))
     assert p_value(rounded_normals(DRAWS, 1.0, digits=3), 1.0) < RARE
 
 
@@ -216,14 +216,14 @@ def test_numbers_that_agree_and_are_not_drawn_further_would_be_noticed(monkeypat
     ids=["odd runs", "another x", "another k", "k = 0", "all are kept"],
 )
 def test_a_wrong_acceptance_would_be_noticed(monkeypatch, wrong):
-    monkeypatch.setattr(exact_normal, "_even", wrong(exact_normal._even))
+    monkeypatch.setattr(exact_normal, "even_runs", wrong(exact_normal.even_runs))
     assert p_value(rounded_normals(DRAWS, 3.7), 3.7) < RARE
 
 
 def test_a_wrong_law_of_k_would_be_noticed(monkeypatch):
-    right = exact_normal._limits(64)
+    right = exact_normal.limits_of_k(64)
     wrong = [right[0] - 2**60, *right[1:]]  # 1 of 16 candidates
-    monkeypatch.setattr(exact_normal, "_limits", lambda _: wrong)
+    monkeypatch.setattr(exact_normal, "limits_of_k", lambda _: wrong)
     assert p_value(rounded_normals(DRAWS, 3.7), 3.7) < RARE
 
 
@@ -231,10 +231,12 @@ def test_further_digits_of_x_are_drawn_and_zeros_in_their_place_would_be_noticed
     """Of std 2^20 the first 12 digits of x say nothing of the low bits."""
 
     def odd_ones():
-        tape = exact_normal._Tape(os.urandom, 12)
-        rounded = exact_normal._rounded(np.zeros(DRAWS, int), tape.uniforms(DRAWS), tape, 2.0**20)
+        tape = exact_normal.Tape(os.urandom, 12)
+        rounded = exact_normal.rounded_to_wholes(
+            np.zeros(DRAWS, int), tape.uniforms(DRAWS), tape, 2.0**20
+        )
         return sum(each % 2 for each in rounded)
 
     assert two_sided(odd_ones(), DRAWS, 0.5) > RARE
-    monkeypatch.setattr(exact_normal._Tape, "longer", lambda tape, value: value << tape.step)
+    monkeypatch.setattr(exact_normal.Tape, "longer", lambda tape, value: value << tape.step)
     assert two_sided(odd_ones(), DRAWS, 0.5) < RARE

@@ -56,8 +56,8 @@ def test_what_is_made_anew_is_a_path_of_the_tree():
     """Of 1,093 blocks, two nodes of at most 64 pointers."""
     known = Checksums(STATE)
     for block in range(70_000 // FORKS):
-        known = known._with(block, STATE)
-    changed = known._with(500, b"else")
+        known = known.with_block(block, STATE)
+    changed = known.with_block(500, b"else")
     made = nodes(changed.tree) - nodes(known.tree)
     assert len(made) == known.depth == 2
     assert sum(sys.getsizeof((None,) * FORKS) for _ in made) < 2000
