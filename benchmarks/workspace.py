@@ -13,8 +13,7 @@ command takes to start is in them: below 10^7 records that is most of a request,
     learning   from rows on disk of which nothing stays in memory, beside the same rows in memory
 
 With EXPUNGE_SCRATCH set, tables lie in that folder and stay there, and so does what was measured:
-a run that was interrupted goes on with the sizes that are missing. What was measured is written to
-benchmarks/workspace.json, and shown on the page about clusters (`benchmarks.workspace_pages`).
+a run that was interrupted goes on with the sizes that are missing.
 """
 
 import contextlib
