@@ -23,10 +23,12 @@ Normal = Callable[[Tensor], Tensor]  # standard normal noise shaped like its arg
 
 
 class Kernel(NamedTuple):
-    """One step, whole or in its two halves: what happens before the noise, and the noise."""
+    """One step, whole or in its parts: what happens before the noise, the noise, the projection."""
 
     mean: Callable[[Tensor, int], Tensor]
     step: Callable[[Tensor, int, Normal], Tensor]
+    noise_std: float
+    project: Projection
 
 
 def build(gradient: Gradient, *, step_size: float, sigma: float, project: Projection) -> Kernel:
@@ -47,4 +49,4 @@ def build(gradient: Gradient, *, step_size: float, sigma: float, project: Projec
         moved = mean(parameters, index)
         return project(moved + noise_std * normal(moved) if noise_std else moved)
 
-    return Kernel(mean, step)
+    return Kernel(mean, step, noise_std, project)

@@ -35,16 +35,16 @@ __all__ = [
     "fewest_steps",
     "grid_of",
     "least_sigma",
+    "least_where",
     "records_of_capacity",
     "setting_for",
     "step_rounding",
-    "take_noisy_steps",
+    "take_steps",
     "with_exact_last",
 ]
 
 MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
 LARGEST_NORMAL = 12.0  # of one coordinate, by the way it is drawn
-Project = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -216,18 +216,22 @@ def fewest_steps(met: Callable[[int], bool], most: int) -> int:
     return 1 + extra
 
 
-def take_noisy_steps(
-    job: Job,
-    kernel: pngd.Kernel,
-    start: Tensor,
-    *,
-    steps: int,
-    noise_std: float,
-    project: Project,
-    stream: str,
-    reach: float,
+def least_where(met: Callable[[float], bool], low: float, high: float, within: float) -> float:
+    """The least sigma at which a monotone condition holds, from above, up to a factor.
+
+    Args:
+        low, high, within: Logarithms of where it lies, and of the factor.
+    """
+    while high - low > within:
+        middle = (low + high) / 2
+        low, high = (low, middle) if met(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def take_steps(
+    job: Job, kernel: pngd.Kernel, start: Tensor, *, steps: int, stream: str, reach: float
 ) -> Tensor:
-    """The point after so many steps, the last of them with exact noise unless the job is seeded.
+    """The point after so many steps; the last noisy one has exact noise unless the job is seeded.
 
     Args:
         reach: A bound, from public constants, on the norm of any step before its projection.
@@ -236,17 +240,17 @@ def take_noisy_steps(
         ValueError: the noise is too small to be exact there; known before any record is used.
         NoCertificate: values that are not finite.
     """
-    if job.seed is None:
-        grid = grid_of(job, noise_std, start.numel())
+    noise_std, exact = kernel.noise_std, job.seed is None and kernel.noise_std > 0
+    grid = grid_of(job, noise_std, start.numel()) if exact else 0.0
+    if exact:
         release.check_reach(reach, std=noise_std, grid=grid)
     normal, stacked = normal_source(job.seed, stream), start[None]
-    for index in range(steps - 1):
+    for index in range(steps - exact):
         stacked = check_finite(kernel.step(stacked, index, normal))
-    if job.seed is not None:
-        return check_finite(kernel.step(stacked, steps - 1, normal))[0]
+    if not exact:
+        return stacked[0]
     center = check_finite(kernel.mean(stacked, steps - 1))
-    grid = grid_of(job, noise_std, center.numel())
-    return project(torch.from_numpy(release.draw(center.numpy(), noise_std, grid)))[0]
+    return kernel.project(torch.from_numpy(release.draw(center.numpy(), noise_std, grid)))[0]
 
 
 def with_exact_last(job: Job, bare: Phase, dimension: int) -> list[Phase]:

@@ -19,7 +19,7 @@ from expunge.unlearning.course import (
     records_of_capacity,
     setting_for,
     step_rounding,
-    take_noisy_steps,
+    take_steps,
     with_exact_last,
 )
 from expunge.unlearning.outcome import Outcome
@@ -123,13 +123,13 @@ def test_a_steps_rounding_is_the_sum_of_its_parts():
     assert louder > whole
 
 
-def kernel(gradient=lambda stacked, _: stacked * 0, sigma=0.3):
-    return pngd.build(gradient, step_size=0.5, sigma=sigma, project=l2_ball(1e6))
+def kernel(gradient=lambda stacked, _: stacked * 0, sigma=0.3, radius=1e6):
+    return pngd.build(gradient, step_size=0.5, sigma=sigma, project=l2_ball(radius))
 
 
 def run(job, steps=4, built=None, **options):
-    given = {"noise_std": 0.3, "project": l2_ball(1e6), "stream": "s", "reach": 1e6} | options
-    return take_noisy_steps(job, built or kernel(), torch.zeros(3).double(), steps=steps, **given)
+    given = {"stream": "s", "reach": 1e6} | options
+    return take_steps(job, built or kernel(), torch.zeros(3).double(), steps=steps, **given)
 
 
 def test_seeded_steps_repeat_and_streams_differ():
@@ -149,7 +149,15 @@ def test_the_last_noise_of_a_release_lies_on_the_grid():
 
 
 def test_the_point_is_projected():
-    assert float(run(job_of(seed=None), project=l2_ball(1e-3), noise_std=5.0).norm()) <= 1e-3
+    loud = kernel(sigma=5.0, radius=1e-3)
+    assert 0 < float(run(job_of(seed=None), built=loud).norm()) <= 1e-3
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_steps_without_noise_draw_none(seed):
+    still = kernel(lambda stacked, _: stacked - 1, sigma=0.0)
+    point = run(job_of(seed=seed), built=still, reach=1e300)
+    assert torch.equal(point, torch.full((3,), 1 - 0.5**4, dtype=torch.float64))
 
 
 def test_noise_too_small_to_be_exact_is_refused_before_any_step():

@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
@@ -30,13 +29,13 @@ from expunge.sampling import pngd
 from expunge.unlearning.course import (
     LARGEST_NORMAL,
     Course,
-    check_finite,
     fewest_steps,
     least_sigma,
+    least_where,
     records_of_capacity,
     setting_for,
     step_rounding,
-    take_noisy_steps,
+    take_steps,
     with_exact_last,
 )
 from expunge.unlearning.linear.linear_job import LinearJob
@@ -104,18 +103,12 @@ class Langevin(Strategy[LinearJob]):
 
     def fit(self, job: LinearJob) -> Outcome:
         run = _Run.of(job, self)
-        theta, phases = run.noisy(job.beginning, self.learn_steps, self.chosen_sigma(job))
-        return run.outcome(theta, phases)
+        return run.outcome(*run.take(job.beginning, self.learn_steps, self.chosen_sigma(job)))
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
-        assert before.history is not None
         run = _Run.of(job, self, before)
         run.course.check_capacity()
-        sigma, steps = before.history.phases[0].sigma, self.unlearn_steps
-        if steps is None:
-            steps = 1 if job.counts_every_model else run.fewest_steps(sigma, self.learn_steps - 1)
-        strict = job.adaptive_requests or not self.may_miss_target
-        return run.checked(*run.noisy(before.theta, steps, sigma), strict=strict)
+        return self._go_on(run, before, least=1)
 
     def add(self, job: LinearJob, before: Outcome) -> Outcome:
         """Noisy steps on the records that are there now: a phase of the history.
@@ -126,16 +119,18 @@ class Langevin(Strategy[LinearJob]):
         Raises:
             NoCertificate: the scheme does not cover records that join, or the target is missed.
         """
-        assert before.history is not None
         check_room(self.scheme, job.roster)
-        run = _Run.of(job, self, before)
-        sigma, steps = before.history.phases[0].sigma, self.unlearn_steps
+        return self._go_on(_Run.of(job, self, before), before, least=self._within(job))
+
+    def _go_on(self, run: "_Run", before: Outcome, least: int) -> Outcome:
+        """Further steps: as many as are given, or as the target needs and at least so many."""
+        job, sigma, steps = run.job, run.course.past[0].sigma, self.unlearn_steps
         if steps is None:
             steps = 1
             if not job.counts_every_model:
-                steps = max(run.fewest_steps(sigma, self.learn_steps - 1), self._within(job))
+                steps = max(least, run.fewest_steps(sigma, self.learn_steps - 1))
         strict = job.adaptive_requests or not self.may_miss_target
-        return run.checked(*run.noisy(before.theta, steps, sigma), strict=strict)
+        return run.checked(*run.take(before.theta, steps, sigma), strict=strict)
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The request's own steps and noise, from `job.beginning`."""
@@ -204,6 +199,8 @@ class NoiseFirst(Strategy[LinearJob]):
     learn_steps: int = 500
     unlearn_steps: int = 50
     name = "noise_first"
+    scheme = FullBatch()
+    step_size = radius = None
 
     def __post_init__(self) -> None:
         check_fields(self, learn_steps=count(1), unlearn_steps=count(1))
@@ -216,25 +213,25 @@ class NoiseFirst(Strategy[LinearJob]):
         """
         if job.adaptive_requests:
             raise ValueError(f"strategy: {UNCOUNTED}; use 'residual' or 'langevin'")
-        run = _Run.of(job, self)
-        theta, phase = run.clean(job.beginning, self.learn_steps, ())
-        return replace(run.outcome(theta, [phase]), noise_free=True, secret=add_salt())
+        return self._without_noise(_Run.of(job, self), job.beginning, self.learn_steps)
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         run = _Run.of(job, self, before)
-        theta, phases = run.noisy(before.theta, 1, run.sigma_needed())
+        theta, phases = run.take(before.theta, 1, run.sigma_needed())
         if self.unlearn_steps > 1:
-            theta, phase = run.clean(theta, self.unlearn_steps - 1, phases)
-            phases.append(phase)
+            theta, phases = run.take(theta, self.unlearn_steps - 1, 0.0, phases)
         return run.checked(theta, phases)
 
     def add(self, job: LinearJob, before: Outcome) -> Outcome:
         """Clean steps on the records that are there now: post-processing of earlier noise."""
         run = _Run.of(job, self, before)
-        theta, phase = run.clean(before.theta, self.unlearn_steps, ())
         if job.roster.forgotten:
-            return run.checked(theta, [phase])
-        return replace(run.outcome(theta, [phase]), noise_free=True, secret=add_salt())
+            return run.checked(*run.take(before.theta, self.unlearn_steps, 0.0))
+        return self._without_noise(run, before.theta, self.unlearn_steps)
+
+    def _without_noise(self, run: "_Run", start: Tensor, steps: int) -> Outcome:
+        outcome = run.outcome(*run.take(start, steps, 0.0))
+        return replace(outcome, noise_free=True, secret=add_salt())
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The request's own steps and noise, from `job.beginning`."""
@@ -260,17 +257,15 @@ class _Run:
     def of(
         cls, job: LinearJob, strategy: "Langevin | NoiseFirst", before: Outcome | None = None
     ) -> "_Run":
-        given = strategy if isinstance(strategy, Langevin) else Langevin()
-        loss, radius = job.loss, _radius(job, given.radius)
+        loss, radius = job.loss, _radius(job, strategy.radius)
         # The ball lies around the center, so gradients are bounded for its farthest point.
         farthest = loss.gradient_bound(radius + float(job.origin.norm()))
         projected = replace(loss, radius=radius) if isinstance(loss, Squared) else loss
         stated = projected.assumptions()
         marks: dict[str, Mark] = {**stated.marks, "radius": "enforced"}
         assumptions = replace(stated, radius=radius, lipschitz=farthest, marks=marks)
-        step_size = _step_size(assumptions, given.step_size)
-        share = strategy.capacity if isinstance(strategy, Langevin) else None
-        course = Course.of(job, given.scheme, before, share)
+        step_size = _step_size(assumptions, strategy.step_size)
+        course = Course.of(job, strategy.scheme, before, getattr(strategy, "capacity", None))
         return cls(job, assumptions, step_size, radius, course)
 
     def outcome(self, theta: Tensor, phases: Sequence[Phase]) -> Outcome:
@@ -310,63 +305,57 @@ class _Run:
         Raises:
             NoCertificate: `most` are not enough.
         """
-        return fewest_steps(lambda steps: self.meets(self.phases(steps, sigma)), most)
+        return fewest_steps(lambda steps: self.meets(steps, sigma), most)
 
-    def noisy(self, theta: Tensor, steps: int, sigma: float) -> tuple[Tensor, list[Phase]]:
-        """Noisy steps, the last of them, a phase of its own, with exact noise.
+    def take(
+        self, theta: Tensor, steps: int, sigma: float, taken: Sequence[Phase] = ()
+    ) -> tuple[Tensor, list[Phase]]:
+        """Further steps; the last noisy one, a phase of its own, has exact noise.
+
+        Args:
+            taken: Phases since those of the course.
 
         Raises:
             ValueError: noise too small to be exact, by public constants.
         """
-        job, noise_std = self.job, math.sqrt(2 * self.step_size) * sigma
+        job, done = self.job, self.course.done + sum(phase.steps for phase in taken)
 
         def gradient(stacked: Tensor, index: int) -> Tensor:
-            in_phase = 0 if index == steps - 1 else index
-            return self._gradient(stacked, self.course.done + index, in_phase)
+            in_phase = 0 if sigma and index == steps - 1 else index
+            batch = self.course.scheme.batch(job.roster, done + index, in_phase)
+            objective = replace(job.objective, keep=batch.members, divisor=batch.divisor)
+            return objective.gradient(job.origin + stacked[0])[None]
 
-        moved = take_noisy_steps(
+        kernel = pngd.build(
+            gradient, step_size=self.step_size, sigma=sigma, project=l2_ball(self.radius)
+        )
+        moved = take_steps(
             job,
-            self._kernel(gradient, sigma),
+            kernel,
             theta - job.origin,  # seen from the ridge's center
             steps=steps,
-            noise_std=noise_std,
-            project=l2_ball(self.radius),
             stream=f"request {job.roster.request}",
-            reach=self._reach(noise_std),
+            reach=self._reach(kernel.noise_std),
         )
-        phases = self.phases(steps, sigma)
-        phases[-1] = replace(phases[-1], released=job.counts_every_model)
+        phases = self.phases(steps, sigma, taken)
+        if sigma:
+            phases[-1] = replace(phases[-1], released=job.counts_every_model)
         return job.origin + moved, phases
 
-    def clean(self, theta: Tensor, steps: int, before: Sequence[Phase]) -> tuple[Tensor, Phase]:
-        """Steps without noise, after further phases `before`."""
-        first_step = self.course.done + sum(phase.steps for phase in before)
-        kernel = self._kernel(
-            lambda stacked, index: self._gradient(stacked, first_step + index, index), 0.0
-        )
-        stacked = (theta - self.job.origin)[None]
-        for index in range(steps):
-            stacked = check_finite(kernel.step(stacked, index, torch.zeros_like))
-        phases = self.course.count([*before, self._bare(steps, 0.0)])
-        return self.job.origin + stacked[0], phases[-1]
+    def phases(self, steps: int, sigma: float, taken: Sequence[Phase] = ()) -> list[Phase]:
+        """The phases of so many further steps, as the accountant sees them."""
+        bare = [self._bare(steps, sigma)]
+        if sigma:
+            bare = with_exact_last(self.job, bare[0], self.job.dimension)
+        return self.course.count([*taken, *bare])
 
-    def phases(self, steps: int, sigma: float) -> list[Phase]:
-        """The phases of so many noisy steps from here, as the accountant sees them."""
-        bare = self._bare(steps, sigma)
-        return self.course.count(with_exact_last(self.job, bare, self.job.dimension))
-
-    def meets(self, phases: Sequence[Phase]) -> bool:
-        """Whether the history with these phases meets the target."""
-        return self._epsilon(phases) <= self.job.target.level
+    def meets(self, steps: int, sigma: float) -> bool:
+        """Whether the history with so many further steps meets the target."""
+        return self._epsilon(self.phases(steps, sigma)) <= self.job.target.level
 
     def sigma_needed(self) -> float:
         """The least sigma of one noisy step that meets the target."""
-        low, high = -40.0, 40.0
-        while high - low > 1e-9:
-            middle = (low + high) / 2
-            met = self.meets(self.phases(1, math.exp(middle)))
-            low, high = (low, middle) if met else (middle, high)
-        return math.exp(high)
+        return least_where(lambda sigma: self.meets(1, sigma), -40.0, 40.0, 1e-9)
 
     def _epsilon(self, phases: Sequence[Phase]) -> float:
         history = self.course.history(phases)
@@ -396,16 +385,6 @@ class _Run:
         steepest = (self.assumptions.lipschitz or 0.0) * self.course.scheme.load
         noise = LARGEST_NORMAL * noise_std * math.sqrt(self.job.dimension)
         return self._farthest + self.step_size * steepest + noise
-
-    def _gradient(self, stacked: Tensor, step: int, index: int) -> Tensor:
-        batch = self.course.scheme.batch(self.job.roster, step, index)
-        objective = replace(self.job.objective, keep=batch.members, divisor=batch.divisor)
-        return objective.gradient(self.job.origin + stacked[0])[None]
-
-    def _kernel(self, gradient: pngd.Gradient, sigma: float) -> pngd.Kernel:
-        return pngd.build(
-            gradient, step_size=self.step_size, sigma=sigma, project=l2_ball(self.radius)
-        )
 
 
 def setting_of(job: LinearJob, strategy: Langevin | NoiseFirst, forget: int) -> Setting:

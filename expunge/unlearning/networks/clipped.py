@@ -40,16 +40,21 @@ from expunge.core.projection import l2_ball
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling.clipped_gradients import clipped_mean
+from expunge.unlearning.course import least_where
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.networks.network_job import NetworkJob
-from expunge.unlearning.networks.network_strategy import NetworkStrategy, foreseen_price, passes
+from expunge.unlearning.networks.network_strategy import (
+    NetworkStrategy,
+    foreseen_price,
+    rows_of_a_step,
+)
 from expunge.unlearning.networks.noisy_descent import (
     Around,
     Descent,
     Place,
     best_epsilon,
 )
-from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
+from expunge.unlearning.networks.retrain import PUBLIC_START, as_exact
 from expunge.unlearning.networks.training import Training, trained, training_cost
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
@@ -118,7 +123,7 @@ class Clipped(NetworkStrategy):
         # A hair inside the ball: room for the norm's own rounding.
         inside = self.radius * (1 - (place.dimension + 16) * UNIT)
         start = l2_ball(inside)(place.offset_of(before.state)[None])[0]
-        assumptions, history = self._records(job, place.dimension, self._sigma(job, place))
+        assumptions, history = self._records(job, place)
         outcome = self._ran(job, place, start, history, f"request {job.roster.request}")
         return replace(
             outcome,
@@ -138,30 +143,22 @@ class Clipped(NetworkStrategy):
     def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The request's own steps from the ball's center, which saw no private record."""
         place = Place.of(job, self.around)
-        _, run = self._records(job, place.dimension, self._sigma(job, place))
-        outcome = self._ran(job, place, place.center * 0, run, f"placebo {job.roster.request}")
-        assumptions, history = exact_records(job)
-        return replace(
-            outcome,
-            assumptions=assumptions,
-            history=history,
-            declared=(PUBLIC_START,),
-        )
+        _, run = self._records(job, place)
+        stream = f"placebo {job.roster.request}"
+        return as_exact(job, self._ran(job, place, place.center * 0, run, stream))
 
     def cost(self, job: NetworkJob) -> float:
-        share = getattr(self.scheme, "rate", 1.0) / getattr(self.scheme, "batches", 1)
-        rows = self.unlearn_steps * job.roster.retained * share
+        rows = self.unlearn_steps * rows_of_a_step(job, self.scheme)
         after = 0.0 if self.finetune is None else training_cost(job, self.finetune)
         return rows * training_flops(job.module, job.inputs) + after
 
     def price(self, job: NetworkJob, forget: int) -> Price:
-        bare = Price(self.name, steps=passes(job, self.cost(job)))
-        return foreseen_price(bare, self.foreseen(job, forget), job.target.level)
+        return foreseen_price(self, job, self.foreseen(job, forget))
 
     def foreseen(self, job: NetworkJob, forget: int) -> Account:
         """What the certificate of a request would say; the same however many are forgotten."""
         place = Place.of(job, self.around)
-        assumptions, history = self._records(job, place.dimension, self._sigma(job, place))
+        assumptions, history = self._records(job, place)
         return account(assumptions, history, delta=job.target.delta)
 
     def _descent(self) -> Descent:
@@ -169,37 +166,33 @@ class Clipped(NetworkStrategy):
             self.step_size, self.clip, self.weight_decay, self.radius if self.project else None
         )
 
-    def _records(
-        self, job: NetworkJob, dimension: int, sigma: float
-    ) -> tuple[Assumptions, History]:
-        descent = self._descent()
-        marks = {**descent.assumptions.marks, "initial_distance": "enforced"}
-        assumptions = replace(descent.assumptions, initial_distance=2 * self.radius, marks=marks)
-        phases = descent.phases(
-            job, dimension, steps=self.unlearn_steps, sigma=sigma, reach=self.radius
-        )
-        return assumptions, History(tuple(phases))
+    def _records(self, job: NetworkJob, place: Place) -> tuple[Assumptions, History]:
+        """What certificates are a function of, with the least sigma that meets the target.
 
-    def _sigma(self, job: NetworkJob, place: Place) -> float:
-        """The least sigma that meets the target; counts and public constants only.
+        By counts and public constants only.
 
         Raises:
             NoCertificate: none does.
         """
+        descent, target = self._descent(), job.target
+        marks = {**descent.assumptions.marks, "initial_distance": "enforced"}
+        assumptions = replace(descent.assumptions, initial_distance=2 * self.radius, marks=marks)
         bounds = ("shift", "contraction") if self.project else ("shift",)
 
+        def history(sigma: float) -> History:
+            phases = descent.phases(
+                job, place.dimension, steps=self.unlearn_steps, sigma=sigma, reach=self.radius
+            )
+            return History(tuple(phases))
+
         def met(sigma: float) -> bool:
-            assumptions, history = self._records(job, place.dimension, sigma)
-            delta = job.target.delta
-            return best_epsilon(assumptions, history, delta, bounds) <= job.target.level
+            epsilon = best_epsilon(assumptions, history(sigma), target.delta, bounds)
+            return epsilon <= target.level
 
         low, high = math.log(SMALLEST_SIGMA), math.log(LARGEST_SIGMA)
         if not met(math.exp(high)):
             raise NoCertificate("no noise meets the target")
-        while high - low > 1e-6:
-            middle = (low + high) / 2
-            low, high = (low, middle) if met(math.exp(middle)) else (middle, high)
-        return math.exp(high)
+        return assumptions, history(least_where(met, low, high, 1e-6))
 
     def _ran(
         self, job: NetworkJob, place: Place, start: Tensor, run: History, stream: str

@@ -38,7 +38,7 @@ from expunge.unlearning.networks.network_strategy import (
     NetworkStrategy,
     foreseen_price,
     foreseen_words,
-    passes,
+    rows_of_a_step,
 )
 from expunge.unlearning.networks.noisy_descent import (
     Around,
@@ -46,7 +46,7 @@ from expunge.unlearning.networks.noisy_descent import (
     Place,
     best_epsilon,
 )
-from expunge.unlearning.networks.retrain import PUBLIC_START, exact_records
+from expunge.unlearning.networks.retrain import PUBLIC_START, as_exact
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 
@@ -144,45 +144,32 @@ class NetworkLangevin(NetworkStrategy):
         """The request's own steps from the start, which never saw a private record."""
         run = _Run.of(self, job, before)
         sigma, steps = run.sigma, self._steps(run)
-        outcome = run.advanced(run.place.beginning, steps, sigma, f"placebo {job.roster.request}")
-        assumptions, history = exact_records(job)
-        return replace(
-            outcome,
-            assumptions=assumptions,
-            history=history,
-            rounds=(),
-            declared=(PUBLIC_START,),
-            secret={},
-        )
+        stream = f"placebo {job.roster.request}"
+        return as_exact(job, run.advanced(run.place.beginning, steps, sigma, stream))
 
     def cost(self, job: NetworkJob) -> float:
         capacity = records_of_capacity(self.capacity, job.roster)
-        run = self._planned(job, max(job.roster.forgotten, capacity))
-        try:
-            steps = self._steps(run)
-        except NoCertificate:
-            steps = self.learn_steps  # retraining's
-        return steps * self._rows_of_a_step(job) * training_flops(job.module, job.inputs)
+        _, steps = self._planned(job, max(job.roster.forgotten, capacity))
+        rows = steps * rows_of_a_step(job, self.scheme)
+        return rows * training_flops(job.module, job.inputs)
 
     def price(self, job: NetworkJob, forget: int) -> Price:
-        bare = Price(self.name, steps=passes(job, self.cost(job)))
-        return foreseen_price(bare, self.foreseen(job, forget), job.target.level)
+        return foreseen_price(self, job, self.foreseen(job, forget))
 
     def foreseen(self, job: NetworkJob, forget: int) -> Account:
         """What the certificate of a first request for so many records would say; counts only.
 
         Learning is taken as full batches: which batch the records will be in is not known before.
         """
-        run = self._planned(job, forget)
-        try:
-            steps = self._steps(run)
-        except NoCertificate:
-            steps = self.learn_steps
+        run, steps = self._planned(job, forget)
         history = run.course.history(run.phases(steps, run.sigma))
         return account(run.descent.assumptions, history, delta=job.target.delta)
 
-    def _planned(self, job: NetworkJob, forget: int) -> "_Run":
-        """A run that has learned, and of whose records so many are to go."""
+    def _planned(self, job: NetworkJob, forget: int) -> tuple["_Run", int]:
+        """A run that has learned, and of whose records so many are to go; and the steps it takes.
+
+        Where none meet the target, those of retraining.
+        """
         run = _Run.of(self, job)
         rows = job.roster.records
         learned = run.descent.phases(
@@ -196,7 +183,11 @@ class NetworkLangevin(NetworkStrategy):
         past = [replace(phase, samples=rows, forgotten=gone) for phase in learned]
         past[-1] = replace(past[-1], released=job.counts_every_model)
         course = replace(run.course, past=tuple(past), rounds=(0,) * len(past))
-        return replace(run, course=course)
+        run = replace(run, course=course)
+        try:
+            return run, self._steps(run)
+        except NoCertificate:
+            return run, self.learn_steps
 
     def _chosen_sigma(self, run: "_Run") -> float:
         """Return the sigma that was given, or the least that honours the capacity.
@@ -225,10 +216,6 @@ class NetworkLangevin(NetworkStrategy):
         if run.job.counts_every_model:
             return 1
         return fewest_steps(run.meets, max(1, self.learn_steps - 1))
-
-    def _rows_of_a_step(self, job: NetworkJob) -> float:
-        batches = getattr(self.scheme, "batches", 1)
-        return job.roster.retained * getattr(self.scheme, "rate", 1.0) / batches
 
 
 @dataclass(frozen=True)
@@ -286,7 +273,7 @@ class _Run:
         )
         phases = self.phases(steps, sigma)
         phases[-1] = replace(phases[-1], released=self.job.counts_every_model)
-        rows = self.strategy._rows_of_a_step(self.job)
+        rows = rows_of_a_step(self.job, self.strategy.scheme)
         return Outcome(
             self.place.state(moved),
             self.descent.assumptions,

@@ -1,6 +1,5 @@
 """What strategies for networks answer beside the verbs that all strategies have."""
 
-from dataclasses import replace
 from typing import ClassVar, Protocol
 
 from expunge.accounting.account import Account
@@ -9,9 +8,10 @@ from expunge.core.flops import training_flops
 from expunge.errors import NoCertificate
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.schemes import Scheme
 from expunge.unlearning.strategy import Strategy
 
-__all__ = ["NetworkStrategy", "foreseen_price", "foreseen_words", "passes"]
+__all__ = ["NetworkStrategy", "foreseen_price", "foreseen_words", "passes", "rows_of_a_step"]
 
 
 class NetworkStrategy(Strategy[NetworkJob], Protocol):
@@ -43,11 +43,18 @@ def passes(job: NetworkJob, flops: float) -> float:
     return flops / (job.roster.retained * training_flops(job.module, job.inputs))
 
 
-def foreseen_price(bare: Price, judged: Account, target: float) -> Price:
-    """A price with what a request's certificate would say."""
-    words = foreseen_words(judged, target)
-    return replace(
-        bare,
+def rows_of_a_step(job: NetworkJob, scheme: Scheme) -> float:
+    """How many of the records that are there a step sees, typically."""
+    share = getattr(scheme, "rate", 1.0) / getattr(scheme, "batches", 1)
+    return job.roster.retained * share
+
+
+def foreseen_price(strategy: NetworkStrategy, job: NetworkJob, judged: Account) -> Price:
+    """A strategy's price with what a request's certificate would say."""
+    words = foreseen_words(judged, job.target.level)
+    return Price(
+        strategy.name,
+        steps=passes(job, strategy.cost(job)),
         epsilon=None if judged.vacuous else judged.epsilon,
         guarantee=judged.best or "none",
         excluded=words[0] if words else None,

@@ -32,7 +32,7 @@ from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 from expunge.unlearning.course import (
     LARGEST_NORMAL,
     step_rounding,
-    take_noisy_steps,
+    take_steps,
     with_exact_last,
 )
 from expunge.unlearning.networks.network_job import NetworkJob
@@ -127,17 +127,7 @@ class Descent:
             return (gradient(stacked[0], index) + self.weight_decay * stacked[0])[None]
 
         kernel = pngd.build(steepest, step_size=self.step_size, sigma=sigma, project=project)
-        noise_std = math.sqrt(2 * self.step_size) * sigma
-        return take_noisy_steps(
-            job,
-            kernel,
-            offset,
-            steps=steps,
-            noise_std=noise_std,
-            project=project,
-            stream=stream,
-            reach=reach,
-        )
+        return take_steps(job, kernel, offset, steps=steps, stream=stream, reach=reach)
 
     def phases(
         self, job: NetworkJob, dimension: int, *, steps: int, sigma: float, reach: float

@@ -4,7 +4,7 @@ The new parameters are a function of the retained records, of a start that no pr
 touched, and of fresh randomness. In the accountant it is the identity map from distance 0.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from expunge.accounting.assumptions import Assumptions
@@ -18,7 +18,7 @@ from expunge.unlearning.networks.network_strategy import NetworkStrategy, passes
 from expunge.unlearning.networks.training import Training, drawing, trained, training_cost
 from expunge.unlearning.outcome import Outcome
 
-__all__ = ["RetrainNetwork", "exact_records"]
+__all__ = ["RetrainNetwork", "as_exact", "exact_records"]
 
 PUBLIC_START = (
     "declared by the user, not checked: the parameters that training starts from never saw a "
@@ -88,6 +88,19 @@ class RetrainNetwork(NetworkStrategy):
     @property
     def starts_anew(self) -> bool:
         return self.start == "scratch"
+
+
+def as_exact(job: NetworkJob, outcome: Outcome) -> Outcome:
+    """A network that carries nothing over, as the exact deletion that it is."""
+    assumptions, history = exact_records(job)
+    return replace(
+        outcome,
+        assumptions=assumptions,
+        history=history,
+        rounds=(),
+        declared=(PUBLIC_START,),
+        secret={},
+    )
 
 
 def exact_records(job: NetworkJob) -> tuple[Assumptions, History]:

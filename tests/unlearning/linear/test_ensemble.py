@@ -28,7 +28,7 @@ def one_by_one(models):
         after = without(job, GONE)
         from expunge.unlearning.linear.langevin import _Run
 
-        theta, _ = _Run.of(after, STRATEGY.scheme, run).noisy(run.theta, UNLEARN, 0.3)
+        theta, _ = _Run.of(after, STRATEGY, run).take(run.theta, UNLEARN, 0.3)
         found.append(theta)
     return torch.stack(found)
 

@@ -1,13 +1,21 @@
 """What strategies for networks answer beside the verbs."""
 
+from dataclasses import replace
+
 import pytest
 
 from expunge.accounting import Assumptions, History, Phase, account
-from expunge.accounting.prices import Price
+from expunge.accounting.target import EpsilonDelta
 from expunge.core.flops import training_flops
-from expunge.unlearning.networks.network_strategy import foreseen_price, foreseen_words, passes
+from expunge.unlearning.networks.network_strategy import (
+    foreseen_price,
+    foreseen_words,
+    passes,
+    rows_of_a_step,
+)
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.training import Training
+from expunge.unlearning.schemes import Cyclic, FullBatch, PoissonBatch
 from expunge.unlearning.strategy import registered_strategies
 from tests.unlearning.networks.problems import job_of, without
 
@@ -25,19 +33,31 @@ def test_passes_are_over_the_records_that_are_there():
     assert passes(job, RetrainNetwork(training=Training(epochs=7)).cost(job)) == pytest.approx(7)
 
 
+def priced(account, target):
+    job = replace(job_of(), target=EpsilonDelta(target, 1e-5))
+    return foreseen_price(RetrainNetwork(training=Training(epochs=7)), job, account)
+
+
 def test_a_price_says_what_the_certificate_would():
     good, poor = judged(1.0), judged(0.05)
-    row = foreseen_price(Price("x", steps=1), good, good.epsilon)
+    row = priced(good, good.epsilon)
     assert (row.epsilon, row.guarantee, row.excluded) == (good.epsilon, good.best, None)
-    row = foreseen_price(Price("x", steps=1), poor, 0.1)
+    assert (row.name, row.steps) == ("retrain", pytest.approx(7))
+    row = priced(poor, 0.1)
     assert row.excluded == foreseen_words(poor, 0.1)[0]
     assert "misses the target" in row.excluded or "vacuous" in row.excluded
 
 
 def test_a_vacuous_account_has_no_epsilon():
-    row = foreseen_price(Price("x"), judged(1e-6), 1.0)
+    row = priced(judged(1e-6), 1.0)
     assert row.epsilon is None
     assert row.excluded.startswith("vacuous")
+
+
+def test_a_step_sees_its_scheme_s_share_of_the_records():
+    job = without(job_of(), range(50))
+    seen = [rows_of_a_step(job, s) for s in (FullBatch(), Cyclic(5), PoissonBatch(0.1))]
+    assert seen == [50, 10, 5]
 
 
 def test_which_strategies_leave_the_backbone_as_it_was_and_which_draw_it_anew():
