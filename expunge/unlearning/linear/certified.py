@@ -64,14 +64,14 @@ from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
 from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
-from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released
+from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released, was_released
 from expunge.unlearning.requests import exchange, honour, join, refresh
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
 from expunge.unlearning.strategy import Strategy, strategy_of
 
-__all__ = ["Certified", "unchanged_on_failure", "was_released"]
+__all__ = ["Certified", "unchanged_on_failure"]
 
 WRITTEN_ANEW = ("classes", "class_weight")  # parameters that a file holds in another form
 
@@ -595,10 +595,3 @@ class Certified(Parameters, BaseEstimator):
     @property
     def _head(self) -> LinearHead:
         return self.held_.head
-
-
-def was_released(before: LinearFitted | Released | None) -> bool:
-    """Whether a model of an earlier fit was handed out; what was pickled or released was."""
-    if isinstance(before, LinearFitted):
-        return before.released or before.released_before
-    return before is not None

@@ -31,7 +31,7 @@ from expunge.features.public_range import describe_outside
 from expunge.features.row_blocks import count_rows, take_rows
 from expunge.features.rows_apart import PROBE
 from expunge.unlearning.ids import given_ids
-from expunge.unlearning.linear.certified import Certified, unchanged_on_failure, was_released
+from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
 from expunge.unlearning.linear.estimator import (
     ESTIMATORS,
     CertifiedClassifier,
@@ -41,7 +41,7 @@ from expunge.unlearning.linear.estimator import (
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.named_steps import NamedSteps
 from expunge.unlearning.linear.saved_estimator import read_fitted
-from expunge.unlearning.released import Released
+from expunge.unlearning.released import Released, was_released
 
 __all__ = ["CertifiedPipeline", "load"]
 

@@ -13,7 +13,7 @@ import copy
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from torch import nn
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.accounting.prices import Price
-from expunge.accounting.target import EpsilonDelta, Observer
+from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import integer, path_like
 from expunge.core.inputs import Columns, taking_columns
 from expunge.core.module_state import copy_into, state_of, with_state
@@ -38,12 +38,11 @@ from expunge.unlearning.networks import saved_unlearner
 from expunge.unlearning.networks.comparison import Comparison
 from expunge.unlearning.networks.network_fitted import NetworkFitted
 from expunge.unlearning.networks.network_job import NetworkJob, NetworkLoss
-from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
-from expunge.unlearning.networks.unlearner_parameters import check_unlearner
+from expunge.unlearning.networks.unlearner_parameters import RULES, check_unlearner
 from expunge.unlearning.networks.weights import network_bytes
 from expunge.unlearning.pricing import check_observer, price_each
-from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork
+from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork, was_released
 from expunge.unlearning.requests import honour
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
@@ -72,6 +71,7 @@ def _one_at_a_time(
     return alone
 
 
+@dataclass(eq=False, repr=False)
 class TorchUnlearner:
     """Learning and deletion for a module.
 
@@ -95,50 +95,38 @@ class TorchUnlearner:
             handed out; as for `CertifiedClassifier`, and only "langevin" is affected.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        loss: NetworkLoss,
-        *,
-        head: str | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        strategy: str | NetworkStrategy = "head",
-        observer: Literal["final", "all"] = "final",
-        retraining: RetrainNetwork | None = None,
-        released: bool = True,
-        random_state: int | None = None,
-        device: str = "cpu",
-        adaptive_requests: bool = False,
-    ) -> None:
-        check_unlearner(
-            model=model,
-            loss=loss,
-            head=head,
-            epsilon=epsilon,
-            observer=observer,
-            retraining=retraining,
-            released=released,
-            random_state=random_state,
-            device=device,
-            adaptive_requests=adaptive_requests,
-        )
-        self.model, self.loss, self.head = model, loss, head
-        self.target = EpsilonDelta(epsilon, delta)
-        self.strategy = strategy_of("network", strategy)
-        self.observer: Observer = observer
-        self.retraining = RetrainNetwork() if retraining is None else retraining
-        self.released = released
-        self.random_state = random_state
-        self.device = device
-        self.adaptive_requests = adaptive_requests
-        if isinstance(loss, nn.Module) and any(True for _ in loss.parameters()):
+    model: nn.Module
+    loss: NetworkLoss
+    _: KW_ONLY
+    head: str | None = None
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    strategy: Any = "head"
+    observer: Literal["final", "all"] = "final"
+    retraining: RetrainNetwork | None = None
+    released: bool = True
+    random_state: int | None = None
+    device: str = "cpu"
+    adaptive_requests: bool = False
+
+    def __post_init__(self) -> None:
+        check_unlearner(**{name: getattr(self, name) for name in RULES})
+        self.target = EpsilonDelta(self.epsilon, self.delta)
+        self.strategy = strategy_of("network", self.strategy)
+        if isinstance(self.loss, nn.Module) and any(True for _ in self.loss.parameters()):
             raise InvalidInput("loss", "has parameters, which nothing here trains; move them out")
-        self._check_observer()
+        check_observer(self.strategy, self.observer)
+        self._begin(None)
+
+    def _begin(self, state: NetworkFitted | ReleasedNetwork | None) -> None:
+        """Hold this state, and nobody else's.
+
+        Args:
+            state: Where pickle left no more, what may be handed out.
+        """
         self._mark = object()  # an id would come back after this unlearner is gone
         self._busy = threading.RLock()
-        self._released: ReleasedNetwork | None = None  # where pickle left nothing else
-        self._fitted: NetworkFitted | None = None
+        self._state = state
 
     @_one_at_a_time
     def fit(
@@ -153,7 +141,7 @@ class TorchUnlearner:
             evaluate: Held-out records, none of them private, on which every request is
                 compared with its placebo.
         """
-        self._check_observer()
+        check_observer(self.strategy, self.observer)
         if not any(True for _ in self.model.parameters()):
             raise InvalidInput("model", "has no parameters, so there is nothing to learn")
         inputs, targets = tensors_of(private, "private")
@@ -161,11 +149,12 @@ class TorchUnlearner:
         public_count = 0 if others[0] is None else len(others[0])
         known = id_rows(ids, len(inputs), offset=public_count)
         held_out = None if evaluate is None else tensors_of(evaluate, "evaluate")
-        if self._fitted is None:
+        before = self._state
+        if isinstance(before, NetworkFitted):
+            template = before.job.module
+        else:
             self._check_unseen()
             template = copy.deepcopy(self.model).cpu().eval()
-        else:
-            template = self._fitted.job.module
         for given, what in ((others, "public"), (held_out, "evaluate")):
             if given is not None and given[0] is not None:
                 refuse_other_form(given[0], inputs, what)
@@ -188,18 +177,18 @@ class TorchUnlearner:
             start=state_of(template),
             adaptive_requests=bool(self.adaptive_requests),
         )
-        strategy, before = copy.deepcopy(self.strategy), self._fitted
+        strategy = copy.deepcopy(self.strategy)
         outcome = strategy.fit(job).lay_out()
         self._install(
             NetworkFitted(
                 job=job,
                 rows=RowStore((job.inputs, job.targets), first=public_count),
                 strategy=strategy,
-                retraining=copy.deepcopy(self.retraining),
+                retraining=copy.deepcopy(self.retraining or RetrainNetwork()),
                 outcome=outcome,
                 held_out=held_out,
                 released=bool(self.released),
-                released_before=before is not None and (before.released or before.released_before),
+                released_before=was_released(before),
                 lineage=fresh_lineage(),
             )
         )
@@ -222,10 +211,7 @@ class TorchUnlearner:
     @property
     def certificate(self) -> Certificate | None:
         """The certificate of the current model; None before the first deletion."""
-        if self._fitted is None and self._released is not None:
-            held = self._released.certificate
-        else:
-            held = self.fitted_.certificate
+        held = self.held_.certificate
         return None if held is None else held.model_copy(deep=True)
 
     @property
@@ -276,10 +262,10 @@ class TorchUnlearner:
                 or requests of another fit; or the model or a setting cannot be saved.
         """
         path_like("folder", folder)
-        self._fitted = replace(self.fitted_, copied=True)  # even if interrupted: it may be there
-        if network_bytes(self.model, self._fitted.outcome.salt) != self._fitted.model_bytes:
+        self._state = fitted = replace(self.fitted_, copied=True)  # even if interrupted
+        if network_bytes(self.model, fitted.outcome.salt) != fitted.model_bytes:
             raise InvalidInput("model", "is not the one that its certificate is about; fit again")
-        saved_unlearner.save(self._fitted, folder)
+        saved_unlearner.save(fitted, folder)
 
     @classmethod
     def load(
@@ -341,9 +327,9 @@ class TorchUnlearner:
 
     def release(self) -> ReleasedNetwork:
         """A copy of the model with its certificate: no record and no secret."""
-        if self._fitted is None and self._released is not None:
-            return self._released
-        fitted = self.fitted_
+        fitted = self.held_
+        if isinstance(fitted, ReleasedNetwork):
+            return fitted
         model = copy.deepcopy(self.model).cpu().eval()
         copy_into(model, with_state(fitted.job.module, fitted.outcome.state))
         _WRITERS[model] = self._mark  # it has seen private records: no start for another fit
@@ -351,17 +337,17 @@ class TorchUnlearner:
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle writes: the model as it may be handed out, and its certificate."""
-        if self._fitted is not None:
-            warnings.warn(PICKLED, stacklevel=2)
-        released = None if self._fitted is None and self._released is None else self.release()
-        model = self.model if released is None else released.model
         kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        return kept | {"model": model, "_released": released}
+        if self._state is None:
+            return kept
+        if isinstance(self._state, NetworkFitted):
+            warnings.warn(PICKLED, stacklevel=2)
+        released = self.release()
+        return kept | {"model": released.model, "_state": released}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._mark, self._busy = object(), threading.RLock()
-        self._fitted = None
+        self._begin(state.get("_state"))
 
     def __copy__(self) -> "TorchUnlearner":
         """Refuse to copy an unlearner.
@@ -387,19 +373,22 @@ class TorchUnlearner:
             InvalidInput: not fitted yet.
             NoCertificate: only what may be handed out is here (`release`, pickle).
         """
-        if self._released is not None and self._fitted is None:
+        held = self.held_
+        if isinstance(held, ReleasedNetwork):
             raise NoCertificate(RELEASED_ONLY)
-        if self._fitted is None:
-            raise InvalidInput("unlearner", "not fitted yet; call fit first")
-        return self._fitted
+        return held
 
-    def _check_observer(self) -> None:
-        check_observer(self.strategy, self.observer)
+    @property
+    def held_(self) -> NetworkFitted | ReleasedNetwork:
+        """The fitted state; of an unlearner that was pickled, what may be handed out."""
+        if self._state is None:
+            raise InvalidInput("unlearner", "not fitted yet; call fit first")
+        return self._state
 
     def _check_unseen(self) -> None:
         """The start must never have seen private records; that much can be known of it here."""
         written = _WRITERS.get(self.model, self._mark) is not self._mark
-        if (written or self._released is not None) and not self.strategy.starts_anew:
+        if (written or self._state is not None) and not self.strategy.starts_anew:
             raise InvalidInput(
                 "model", "another unlearner has trained it on its private records; pass a fresh one"
             )
@@ -422,4 +411,4 @@ class TorchUnlearner:
     def _install(self, fitted: NetworkFitted) -> None:
         copy_into(self.model, with_state(fitted.job.module, fitted.outcome.state))
         _WRITERS[self.model] = self._mark
-        self._fitted = fitted
+        self._state = fitted

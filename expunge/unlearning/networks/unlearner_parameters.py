@@ -4,20 +4,22 @@ from typing import Any
 
 from torch import nn
 
-from expunge.core.checks import (
-    check_values,
-    choice,
-    device,
-    flag,
-    function,
-    instance,
-    integer,
-    optional,
-)
-from expunge.unlearning.linear.estimator_parameters import target_epsilon
+from expunge.core.checks import Rule, check_values, function, instance, optional
+from expunge.unlearning.linear.estimator_parameters import RULES as ESTIMATORS
 from expunge.unlearning.networks.retrain import RetrainNetwork
 
-__all__ = ["check_unlearner"]
+__all__ = ["RULES", "check_unlearner"]
+
+
+RULES: dict[str, Rule] = {
+    "model": instance(nn.Module, "an nn.Module"),
+    "loss": function,
+    "head": optional(instance(str, "the name of a layer")),
+    "retraining": optional(instance(RetrainNetwork, "a RetrainNetwork record")),
+} | {
+    name: ESTIMATORS[name]
+    for name in ("epsilon", "observer", "released", "random_state", "device", "adaptive_requests")
+}
 
 
 def check_unlearner(**given: Any) -> None:
@@ -26,16 +28,4 @@ def check_unlearner(**given: Any) -> None:
     Raises:
         ValueError: the first that makes no sense, in one line.
     """
-    rules = {
-        "model": instance(nn.Module, "an nn.Module"),
-        "loss": function,
-        "head": optional(instance(str, "the name of a layer")),
-        "epsilon": target_epsilon,
-        "observer": choice("final", "all"),
-        "retraining": optional(instance(RetrainNetwork, "a RetrainNetwork record")),
-        "released": flag,
-        "random_state": optional(integer),
-        "device": device,
-        "adaptive_requests": flag,
-    }
-    check_values(given, **{name: rules[name] for name in given})
+    check_values(given, **{name: RULES[name] for name in given})
