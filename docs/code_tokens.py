@@ -51,6 +51,10 @@ ADDED = {
         "expunge/unlearning/linear/public_ridge.py",
         "expunge/unlearning/linear/rehearsal.py",
     ),
+    "sparse rows": (
+        "expunge/unlearning/linear/checked_rows.py",
+        "expunge/unlearning/linear/chunk_columns.py",
+    ),
     "weights of labels, and a refusal of those of records": (
         "expunge/unlearning/linear/label_weights.py",
     ),

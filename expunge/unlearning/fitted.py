@@ -15,9 +15,9 @@ from torch import Tensor
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.reservations import Origin, Provenance
+from expunge.core.checksums import Checksums, checksum
 from expunge.core.sparse_rows import SparseRows
 from expunge.errors import NoCertificate
-from expunge.unlearning.checksums import Checksums, checksum
 from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.row_store import RowStore

@@ -17,22 +17,19 @@ solver on a few of them: as many as a warm start's passes over them would cost t
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from expunge.accounting.prices import WARM_PASSES
-from expunge.errors import NotConverged
 from expunge.losses.logistic import Logistic
-from expunge.losses.objective import Gram, Objective, gram_width
+from expunge.losses.metered import Meter, MeteredObjective
+from expunge.losses.objective import Objective, gram_width
 from expunge.losses.solver import solve
 from expunge.unlearning.linear.linear_job import LinearJob
 
 __all__ = [
-    "Meter",
-    "Spent",
     "metered",
     "nominal_cost",
     "of_few_records",
@@ -42,103 +39,13 @@ __all__ = [
 ]
 
 
-@dataclass
-class Meter:
-    """FLOPs so far, and the best point seen: where a solver stands when its budget is spent."""
-
-    budget: float = math.inf
-    flops: float = 0.0
-    norm: float = math.inf
-    best: Tensor | None = None
-
-    def charge(self, flops: float) -> None:
-        """Count FLOPs that are about to be spent.
-
-        Raises:
-            Spent: the budget does not allow it.
-        """
-        if self.flops + flops > self.budget:
-            raise Spent
-        self.flops += flops
-
-    def saw(self, theta: Tensor, gradient: Tensor) -> None:
-        norm = float(gradient.norm())
-        if norm < self.norm:
-            self.norm, self.best = norm, theta.clone()
-
-
-class Spent(Exception):
-    """A budget is used up."""
-
-
-@dataclass(frozen=True)
-class MeteredObjective(Objective):
-    """An objective whose products are counted."""
-
-    meter: Meter = field(default_factory=Meter)
-
-    def _product(self) -> float:
-        """One matrix product with all rows."""
-        outputs, features = self.shape
-        return 2.0 * self.rows * outputs * features
-
-    def gradient(self, theta: Tensor) -> Tensor:
-        self.meter.charge(2 * self._product())
-        gradient = super().gradient(theta)
-        self.meter.saw(theta, gradient)
-        return gradient
-
-    def value_and_gradient(self, theta: Tensor) -> tuple[float, Tensor]:
-        self.meter.charge(2 * self._product())
-        value, gradient = super().value_and_gradient(theta)
-        self.meter.saw(theta, gradient)
-        return value, gradient
-
-    def hessian_product(
-        self, theta: Tensor, dtype: torch.dtype | None = None
-    ) -> Callable[[Tensor], Tensor]:
-        self.meter.charge(self._product())
-        product = super().hessian_product(theta, dtype)
-
-        def counted(direction: Tensor) -> Tensor:
-            self.meter.charge(2 * self._product())
-            return product(direction)
-
-        return counted
-
-    def gram(self, among: Tensor | None = None) -> Gram:
-        gram = super().gram(among)
-        self.meter.charge(2.0 * gram.rows * self.shape[1] * gram_width(self.shape[1]))
-        return gram
-
-    def approximate_inverse(self, gram: Gram, curvature: float) -> Callable[[Tensor], Tensor]:
-        outputs, features = self.shape
-        width = gram_width(features)
-        self.meter.charge(features * width**2 / 3)
-        inverse = super().approximate_inverse(gram, curvature)
-
-        def counted(gradient: Tensor) -> Tensor:
-            self.meter.charge(4.0 * features * width * outputs)
-            return inverse(gradient)
-
-        return counted
-
-
 @dataclass(frozen=True, repr=False)
 class MeteredJob(LinearJob):
     meter: Meter = field(default_factory=Meter)
 
     @property
     def objective(self) -> Objective:
-        return MeteredObjective(
-            self.loss,
-            self.features,
-            self.targets,
-            self.roster.present,
-            center=self.center,
-            engine=self.engine,
-            meter=self.meter,
-        )
+        return MeteredObjective.of(super().objective, self.meter)
 
 
 def metered(job: LinearJob, budget: float = math.inf) -> tuple[LinearJob, Meter]:
@@ -156,12 +63,13 @@ def nominal_cost(job: LinearJob) -> float:
 def within_budget(job: LinearJob, *, tolerance: float, passes: float) -> Tensor:
     """Where the solver stands, from `job.beginning`, when so many passes are spent."""
     counted, meter = metered(job, _cost(job, passes))
-    try:
+
+    def work() -> Tensor:
         meter.charge(_taken_out(job))
         gram = job.objective.gram(job.roster.present)  # as if carried over
         return solve(counted.objective, job.beginning, tolerance=tolerance, gram=gram)
-    except (Spent, NotConverged):
-        return job.beginning if meter.best is None else meter.best
+
+    return meter.limit(work, job.beginning)
 
 
 def step_cost(job: LinearJob) -> float:
@@ -184,10 +92,8 @@ def of_few_records(job: LinearJob, *, tolerance: float) -> Tensor:
     keep = torch.zeros(len(job.features), dtype=torch.bool)
     keep[places[spread]] = True
     counted, meter = metered(job, budget)
-    try:
-        return solve(replace(counted.objective, keep=keep), job.beginning, tolerance=tolerance)
-    except (Spent, NotConverged):
-        return job.beginning if meter.best is None else meter.best
+    few = replace(counted.objective, keep=keep)
+    return meter.limit(lambda: solve(few, job.beginning, tolerance=tolerance), job.beginning)
 
 
 def _cost(job: LinearJob, passes: float) -> float:

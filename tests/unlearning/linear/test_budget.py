@@ -9,8 +9,6 @@ from expunge.errors import NoCertificate
 from expunge.losses import Logistic
 from expunge.losses.objective import Objective
 from expunge.unlearning.linear.budget import (
-    Meter,
-    Spent,
     metered,
     nominal_cost,
     of_few_records,
@@ -130,14 +128,6 @@ def test_a_placebo_without_a_pass_stays_within_that_cost_and_gets_what_few_recor
     }
     assert norms["placebo"] > 10 * norms["request"]
     assert norms["placebo"] > 10 * norms["passes"]
-
-
-def test_no_more_than_the_budget_is_spent():
-    meter = Meter(budget=2.5)
-    meter.charge(2)
-    with pytest.raises(Spent):
-        meter.charge(1)
-    assert meter.flops == 2
 
 
 def test_nominal_costs_depend_on_counts_and_settings_alone():

@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from expunge.unlearning.checksums import BLOCK, FORKS, Checksums, checksum
+from expunge.core.checksums import BLOCK, FORKS, Checksums, checksum
 
 STATE = b"\0\1\2\3"
 
