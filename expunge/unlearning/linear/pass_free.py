@@ -10,6 +10,7 @@ some; where it has not, a new one would not either, and the tries get rarer.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -23,7 +24,9 @@ from expunge.unlearning.linear.anchor import Anchor
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.newton_step import newton_step
 
-__all__ = ["PassFree", "state_bytes"]
+__all__ = ["PROVEN", "PassFree", "state_bytes"]
+
+PROVEN = "the distance from the minimiser that is proven for every noised point"
 
 DAY = 86400
 ENTRY = 16  # bytes of an exact sum's entry
@@ -64,6 +67,34 @@ class PassFree:
         job = self.job
         most = solution_norm(job.loss, job.center, self.tolerance)
         return RowTerms(job.loss, job.features.shape[1], most)
+
+    @property
+    def retained(self) -> tuple[str, ...]:
+        """What outlives a request, in words."""
+        return (
+            "an un-noised solution, at most "
+            f"{self.max_anchor_age:g} days old, which records forgotten since helped to make; "
+            "the first request or refresh after that replaces it",
+            "sums of the rows' gradients and curvatures at it, to the last bit those of the "
+            "records without the forgotten ones",
+        )
+
+    def near(
+        self, before: dict[str, Tensor], make_passes: Callable[[Tensor], Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor], bool]:
+        """A point within reach, the secret state after it, and whether passes were made.
+
+        Args:
+            before: The secret state before the request.
+            make_passes: From a point to the tolerance.
+        """
+        anchor, theta = self.anchor_after(before), before["theta"]
+        if anchor is not None:
+            theta, near = self.step(anchor)
+            if near:
+                return theta, replace(anchor, served=anchor.served + 1).tensors(), False
+        theta = make_passes(theta)
+        return theta, self.after_passes(anchor, theta).tensors(), True
 
     def anchor_at(self, point: Tensor, wait: int = 0) -> Anchor:
         """A new anchor at a point that passes have found: one pass."""

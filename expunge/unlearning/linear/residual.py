@@ -32,13 +32,18 @@ from expunge.losses.squared import Squared
 from expunge.losses.tolerances import solution_norm
 from expunge.unlearning.linear.budget import of_few_records, warm_passes, within_budget
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
-from expunge.unlearning.linear.pass_free import PassFree
+from expunge.unlearning.linear.pass_free import PROVEN, PassFree
 from expunge.unlearning.model_file import SALT, add_salt
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.strategy import Strategy
 
 __all__ = ["Residual"]
 
+CHECKED = "(tolerance + rounding)/ridge, checked in float64 at the noised point"
+RETAINED = (
+    "the un-noised solution",
+    "the rows' Gram matrix, to the last bit that of the records without the forgotten ones",
+)
 MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pays for the grid
 
 
@@ -125,8 +130,14 @@ class Residual(Strategy[LinearJob]):
     def _near(self, job: LinearJob, before: Outcome) -> tuple[Tensor, dict[str, Tensor], bool]:
         """A point within reach, the secret state after it, and whether passes were made."""
         if self.goes_without_passes(job):
-            return self._step_or_passes(job, before)
-        return *self._passes_only(job, before), True
+
+            def make_passes(start: Tensor) -> Tensor:
+                return self._solve(job, start, job.objective.gram())
+
+            return self._rule(job).near(before.secret, make_passes)
+        gram = _gram_left(job, before)
+        theta = self._solve(job, before.secret["theta"], gram)
+        return theta, _secret(job.objective, theta, gram), True
 
     def _noised(
         self, job: LinearJob, theta: Tensor, secret: dict[str, Tensor], passed: bool
@@ -158,25 +169,6 @@ class Residual(Strategy[LinearJob]):
         salt = {name: value for name, value in before.secret.items() if name == SALT}
         return replace(before, secret=self._rule(job).anchor_at(theta).tensors() | salt)
 
-    def _step_or_passes(
-        self, job: LinearJob, before: Outcome
-    ) -> tuple[Tensor, dict[str, Tensor], bool]:
-        """A point within reach, the secret state after it, and whether passes were made."""
-        rule = self._rule(job)
-        anchor, theta = rule.anchor_after(before.secret), before.secret["theta"]
-        if anchor is not None:
-            theta, near = rule.step(anchor)
-            if near:
-                return theta, replace(anchor, served=anchor.served + 1).tensors(), False
-        theta = self._solve(job, theta, job.objective.gram())
-        return theta, rule.after_passes(anchor, theta).tensors(), True
-
-    def _passes_only(self, job: LinearJob, before: Outcome) -> tuple[Tensor, dict[str, Tensor]]:
-        """A point within the tolerance, and the secret state after it."""
-        gram = _gram_left(job, before)
-        theta = self._solve(job, before.secret["theta"], gram)
-        return theta, _secret(job.objective, theta, gram)
-
     def _solve(self, job: LinearJob, start: Tensor, gram: Gram) -> Tensor:
         """A point within the tolerance, checked.
 
@@ -200,9 +192,7 @@ class Residual(Strategy[LinearJob]):
         return PassFree(job, self.tolerance, self.reach(job), self.max_anchor_age)
 
     def _declared(self, job: LinearJob) -> tuple[str, ...]:
-        proven = "(tolerance + rounding)/ridge, checked in float64 at the noised point"
-        if self.goes_without_passes(job):
-            proven = "the distance from the minimiser that is proven for every noised point"
+        proven = PROVEN if self.goes_without_passes(job) else CHECKED
         return (
             "the phase is the release: the identity map plus one exact draw; initial_distance "
             f"is twice {proven}",
@@ -210,19 +200,7 @@ class Residual(Strategy[LinearJob]):
         )
 
     def _retained(self, job: LinearJob) -> tuple[str, ...]:
-        if not self.goes_without_passes(job):
-            return (
-                "the un-noised solution",
-                "the rows' Gram matrix, to the last bit that of the records without the forgotten "
-                "ones",
-            )
-        return (
-            "an un-noised solution, at most "
-            f"{self.max_anchor_age:g} days old, which records forgotten since helped to make; "
-            "the first request or refresh after that replaces it",
-            "sums of the rows' gradients and curvatures at it, to the last bit those of the "
-            "records without the forgotten ones",
-        )
+        return self._rule(job).retained if self.goes_without_passes(job) else RETAINED
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The solver from `job.beginning`, stopped when a request's nominal budget is spent.
