@@ -4,6 +4,7 @@ Pydantic checks structure and types; the records check whether the numbers make 
 Every error is one line that names the field.
 """
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -21,7 +22,7 @@ from expunge.accounting.history import History, Phase, Poisson
 from expunge.accounting.json_text import USUAL, JsonLimits, parse_json
 from expunge.errors import InvalidInput
 
-__all__ = ["AccountRequest", "parse_account", "validate"]
+__all__ = ["AccountRequest", "account_document", "parse_account", "validate"]
 
 
 PROBLEMS = {
@@ -171,6 +172,21 @@ class AccountRequest(_Strict):
             except InvalidInput as error:
                 raise InvalidInput(f"phases[{i}].{error.field}", error.problem) from error
         return assumptions, History(tuple(phases), self.normaliser, self.normaliser_count)
+
+
+def account_document(assumptions: Assumptions, history: History) -> dict[str, Any]:
+    """Assumptions and history in the form that `expunge account` reads."""
+    constants = {
+        name: {"value": getattr(assumptions, name), "mark": assumptions.mark(name)}
+        for name in assumptions.constants()
+    }
+    return {
+        "assumptions": constants,
+        "phases": [asdict(phase) for phase in history.phases],
+        "normaliser": history.normaliser,
+        "normaliser_count": history.normaliser_count,
+        "delta": 0.5,  # not asked for; the form has one
+    }
 
 
 def parse_account(text: str, limits: JsonLimits = USUAL) -> AccountRequest:

@@ -1,22 +1,25 @@
 """What saved models of every kind have in common: an outcome and the circumstances of a fit.
 
 The document holds what JSON brings back, the tensors what the next request starts from. The store
-(`expunge.store`) keeps both, with the model, its certificate and the lineage.
+(`expunge.store`) keeps both, with the model, its certificate and the lineage. Its digests find what
+was changed; `check_certificate` finds parts that are whole and contradict each other, such as a
+document whose history is not the certificate's.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor
 
-from expunge.accounting.assumptions import Assumptions
-from expunge.accounting.document import AccountRequest
-from expunge.accounting.history import History
+from expunge.accounting.account import account
+from expunge.accounting.certificate import Certificate
+from expunge.accounting.document import AccountRequest, account_document
 from expunge.accounting.target import EpsilonDelta
+from expunge.accounting.verification import differences, file_differences
 from expunge.errors import InvalidInput
 from expunge.store import Lineage, Saved
+from expunge.store.index import digest
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.ids import RowNumbers, grow, id_rows, ids_by_row
 from expunge.unlearning.outcome import Outcome
@@ -24,11 +27,10 @@ from expunge.unlearning.roster import Roster
 from expunge.unlearning.settings import rebuild
 
 __all__ = [
-    "account_document",
+    "check_certificate",
     "ids_document",
     "lineage_of",
     "outcome_document",
-    "records_in",
     "restore_ids",
     "restore_outcome",
     "restore_roster",
@@ -121,8 +123,11 @@ def restore_ids(
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
     """An outcome without its tensors, as JSON holds it."""
+    known = None
+    if outcome.assumptions is not None and outcome.history is not None:
+        known = outcome.assumptions, outcome.history
     return {
-        "account": account_document(outcome.assumptions, outcome.history),
+        "account": None if known is None else account_document(*known),
         "declared": list(outcome.declared),
         "retained": list(outcome.retained),
         "rounds": list(outcome.rounds),
@@ -146,7 +151,9 @@ def restore_outcome(
         state: The outcome's model, by name.
         tensors: All tensors of the file, of which those of the outcome are taken.
     """
-    assumptions, history = records_in(document["account"])
+    known, assumptions, history = document["account"], None, None
+    if known is not None:
+        assumptions, history = AccountRequest.model_validate(known).records()
     return Outcome(
         state,
         assumptions,
@@ -161,29 +168,41 @@ def restore_outcome(
     )
 
 
-def account_document(
-    assumptions: Assumptions | None, history: History | None
-) -> dict[str, Any] | None:
-    """A history in the form that `expunge account` reads; None if the outcome has no history."""
-    if assumptions is None or history is None:
-        return None
-    constants = {
-        name: {"value": getattr(assumptions, name), "mark": assumptions.mark(name)}
-        for name in assumptions.constants()
-    }
-    return {
-        "assumptions": constants,
-        "phases": [asdict(phase) for phase in history.phases],
-        "normaliser": history.normaliser,
-        "normaliser_count": history.normaliser_count,
-        "delta": 0.5,  # not asked for; the account's form has one
-    }
+def check_certificate(fitted: Fitted, model: str) -> None:
+    """Check that state, document and certificate belong together.
+
+    Args:
+        model: The hash of the model's file, as the index has it.
+
+    Raises:
+        ValueError: they do not.
+    """
+    job, certificate = fitted.job, fitted.certificate
+    if digest(fitted.model_bytes) != model:
+        raise ValueError("the weights are not those that the index names")
+    certified = bool(job.roster.forgotten)
+    if len(fitted.issued) != job.roster.request or (certificate is not None) != certified:
+        raise ValueError(f"{len(fitted.issued)} certificates for {job.roster.request} requests")
+    if certificate is None:
+        return
+    if certificate.sha256 != fitted.issued[-1]:
+        raise ValueError("the certificate is not the last one issued")
+    altered = differences(certificate)
+    if altered:
+        raise ValueError(f"the certificate's {altered[0].field}: {altered[0].problem}")
+    if file_differences(certificate, model):
+        raise ValueError("the weights are not those that the certificate is about")
+    if not _is_about(certificate, fitted.outcome):
+        raise ValueError("the certificate is about another history")
+    stated = (certificate.forgotten, certificate.strategy, certificate.delta)
+    if stated != (job.roster.forgotten, fitted.strategy.name, job.target.delta):
+        raise ValueError("the certificate is about another request")
 
 
-def records_in(
-    document: dict[str, Any] | None,
-) -> tuple[Assumptions | None, History | None]:
-    """The assumptions and the history in what `account_document` made."""
-    if document is None:
-        return None, None
-    return AccountRequest.model_validate(document).records()
+def _is_about(certificate: Certificate, outcome: Outcome) -> bool:
+    """Whether it states the outcome's own constants and phases."""
+    if outcome.assumptions is None or outcome.history is None:
+        return False
+    judged = account(outcome.assumptions, outcome.history, delta=certificate.claim.delta)
+    stated = {name: value.model_dump() for name, value in certificate.assumptions.items()}
+    return judged.assumptions == stated and certificate.records_of_history()[1] == outcome.history

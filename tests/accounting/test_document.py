@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from expunge.accounting import InvalidInput, Phase, Poisson
-from expunge.accounting.document import AccountRequest, parse_account, validate
+from expunge.accounting import Assumptions, History, InvalidInput, Phase, Poisson
+from expunge.accounting.document import AccountRequest, account_document, parse_account, validate
 
 PHASE = {"steps": 10, "step_size": 0.5, "sigma": 0.1, "samples": 100, "forgotten": 3}
 SMALL = {"assumptions": {"smoothness": 1, "lipschitz": 1}, "phases": [PHASE], "delta": 1e-5}
@@ -107,3 +107,18 @@ def test_the_initial_law_is_read_from_either_place_but_not_from_both():
 def test_only_an_object_is_a_document(document):
     with pytest.raises(InvalidInput, match="JSON object"):
         validate(AccountRequest, document)
+
+
+def test_records_come_back_from_their_document_to_the_last_bit() -> None:
+    marks = {"strong_convexity": "enforced", "smoothness": "public", "lipschitz": "assumed"}
+    assumptions = Assumptions(
+        strong_convexity=0.1, smoothness=1 / 3, lipschitz=2.0, radius=0.7, marks=marks
+    )
+    phases = Phase(9, 0.3, 0.1, 70, 3, rounding=1e-17), Phase(1, 0.3, 0.1, 67, 0, released=True)
+    history = History(phases, "fixed", 70)
+    document = json.loads(json.dumps(account_document(assumptions, history)))
+    again, same = validate(AccountRequest, document).records()
+    assert same == history
+    assert {n: (getattr(again, n), again.mark(n)) for n in again.constants()} == {
+        n: (getattr(assumptions, n), assumptions.mark(n)) for n in assumptions.constants()
+    }

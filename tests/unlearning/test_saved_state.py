@@ -7,12 +7,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from expunge.accounting.target import EpsilonDelta
+from expunge.store.index import digest
+from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.saved_state import (
-    account_document,
+    check_certificate,
     ids_document,
     lineage_of,
     outcome_document,
-    records_in,
     restore_outcome,
     restore_roster,
     restore_terms,
@@ -55,10 +57,10 @@ def test_an_outcome_comes_back_whole(state):
 
 def test_a_history_comes_back_to_the_last_bit(state):
     outcome = state.outcome
-    document = through_json(account_document(outcome.assumptions, outcome.history))
-    assumptions, history = records_in(document)
-    assert history == outcome.history
-    assert stated(assumptions) == stated(outcome.assumptions)
+    document = through_json(outcome_document(outcome))
+    again = restore_outcome(document, outcome.state, secret_tensors(outcome))
+    assert again.history == outcome.history
+    assert stated(again.assumptions) == stated(outcome.assumptions)
 
 
 def stated(assumptions):
@@ -115,3 +117,66 @@ def test_a_roster_with_newcomers_comes_back_as_it_was(state):
     assert torch.equal(again.keys, later.keys)
     with pytest.raises(ValueError, match="sizes"):
         restore_roster(ids_document(later), *counts, later.left, [*later.sizes[:-1], 7])
+
+
+# What is whole and contradicts itself.
+
+
+@pytest.fixture(params=["linear", "network"])
+def certified(request):
+    if request.param == "network":
+        model = fitted_network("langevin", random_state=1)
+        model.forget("p1")
+        return model.fitted_
+    return fitted(CertifiedClassifier, forgotten=True)[0].fitted_
+
+
+def sha256(state):
+    return digest(state.model_bytes)
+
+
+def test_what_belongs_together_passes(certified):
+    check_certificate(certified, sha256(certified))
+    before = fitted(CertifiedClassifier, forgotten=False)[0].fitted_
+    check_certificate(before, sha256(before))
+
+
+def another_history(state):
+    outcome = state.outcome
+    phases = [replace(phase, samples=phase.samples + 1) for phase in outcome.history.phases]
+    history = replace(outcome.history, phases=tuple(phases))
+    return replace(state, outcome=replace(outcome, history=history))
+
+
+def another_constant(state):
+    outcome = state.outcome
+    name = next(n for n in ("lipschitz", "clip") if getattr(outcome.assumptions, n) is not None)
+    smaller = 0.9 * getattr(outcome.assumptions, name)
+    assumptions = replace(outcome.assumptions, **{name: smaller})
+    return replace(state, outcome=replace(outcome, assumptions=assumptions))
+
+
+def another_target(state):
+    return replace(state, job=replace(state.job, target=EpsilonDelta(1.0, 1e-2)))
+
+
+CONTRADICTIONS = {
+    "about another history": another_history,
+    "is about another history": another_constant,
+    "about another request": another_target,
+    "another request": lambda s: replace(s, strategy=Retrain()),
+    "0 certificates for 1 requests": lambda s: replace(s, issued=(), certificate=None),
+    "1 certificates for 1 requests": lambda s: replace(s, certificate=None),
+    "not the last one issued": lambda s: replace(s, issued=("0" * 64,)),
+}
+
+
+@pytest.mark.parametrize("said", CONTRADICTIONS)
+def test_what_contradicts_the_certificate_is_refused(certified, said):
+    with pytest.raises(ValueError, match=said):
+        check_certificate(CONTRADICTIONS[said](certified), sha256(certified))
+
+
+def test_weights_that_the_index_does_not_name_are_refused(certified):
+    with pytest.raises(ValueError, match="not those that the index names"):
+        check_certificate(certified, "0" * 64)

@@ -31,8 +31,8 @@ from expunge.unlearning.linear.saved_rows import columns_of, follow, kept_chunks
 from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
-from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
+    check_certificate,
     ids_document,
     lineage_of,
     outcome_document,

@@ -49,8 +49,8 @@ from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.unlearner_parameters import check_unlearner
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
-from expunge.unlearning.saved_checks import check_certificate
 from expunge.unlearning.saved_state import (
+    check_certificate,
     ids_document,
     lineage_of,
     outcome_document,
