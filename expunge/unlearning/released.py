@@ -13,7 +13,6 @@ from torch import nn
 from expunge.accounting.certificate import Certificate
 from expunge.features.frozen_steps import FrozenSteps
 from expunge.losses import Declared, Squared
-from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.linear.checked_rows import plain
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.model_file import model_bytes
@@ -21,7 +20,7 @@ from expunge.unlearning.model_file import model_bytes
 if TYPE_CHECKING:
     from expunge.unlearning.linear.linear_fitted import LinearFitted
 
-__all__ = ["PICKLED", "RELEASED_ONLY", "Released", "ReleasedNetwork", "was_released"]
+__all__ = ["PICKLED", "RELEASED_ONLY", "Released", "ReleasedNetwork"]
 
 PICKLED = (
     "pickling writes the released model alone, without records and secret state: what is loaded "
@@ -99,14 +98,3 @@ class Released:
     def model_bytes(self) -> bytes:
         """The model's file, whose hash the certificate names."""
         return model_bytes(self.head.theta, self.salt)
-
-
-def was_released(before: Any) -> bool:
-    """Whether a model of an earlier fit was handed out; what was pickled or released was.
-
-    Args:
-        before: The earlier fit's state, or what of it may be handed out; None for no fit.
-    """
-    if isinstance(before, Fitted):
-        return before.released or before.released_before
-    return before is not None

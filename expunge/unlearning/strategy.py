@@ -79,9 +79,10 @@ class Strategy(Protocol[Given]):
     anything is returned. Strategies of other packages also have a `comparator`, in words: what
     their models are hard to tell from, which `accounting.kinds` says of ours. One that keeps secret
     state made with records that may have left since has `refresh(job, before)` too, which makes it
-    anew; one that reads no rows but the request's says so (`Outcome.read_every_row`); and one that
-    can delete and add records in one request has `exchange(job, before)`: of the job's roster
-    `last_rows` have left and `last_joined` are new.
+    anew; one whose noise is fixed at fit says how much it is (`chosen_sigma(job)`); one that reads
+    no rows but the request's says so (`Outcome.read_every_row`); and one that can delete and add
+    records in one request has `exchange(job, before)`: of the job's roster `last_rows` have left
+    and `last_joined` are new.
     """
 
     name: ClassVar[str]

@@ -20,7 +20,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from expunge.accounting.certificate import Certificate
-from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
@@ -28,13 +27,13 @@ from expunge.core.checks import flag, integer, path_like
 from expunge.core.part_engine import HERE, PartEngine, engine_called
 from expunge.core.rows import bounded_tables, public_row_norm
 from expunge.core.stored_rows import StoredRows
-from expunge.errors import NoCertificate
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Rows, Targets
 from expunge.losses.solver import solve
 from expunge.store import Generation
 from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
+from expunge.unlearning.holding import Holding, was_released
 from expunge.unlearning.ids import given_ids, id_rows
 from expunge.unlearning.linear.arrivals import arrivals
 from expunge.unlearning.linear.capacity_curve import (
@@ -64,7 +63,7 @@ from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
 from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
-from expunge.unlearning.released import PICKLED, RELEASED_ONLY, Released, was_released
+from expunge.unlearning.released import PICKLED, Released
 from expunge.unlearning.requests import exchange, honour, join, refresh
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
@@ -97,7 +96,7 @@ def unchanged_on_failure(
     return whole
 
 
-class Certified(Parameters, BaseEstimator):
+class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
     _state: LinearFitted | Released | None = None
@@ -148,34 +147,11 @@ class Certified(Parameters, BaseEstimator):
         return self
 
     @property
-    def fitted_(self) -> LinearFitted:
-        """What a request reads and replaces; fixed at fit, whatever parameters do later.
-
-        Raises:
-            NoCertificate: only what may be handed out is here (`release`, pickle).
-        """
-        held = self.held_
-        if isinstance(held, Released):
-            raise NoCertificate(RELEASED_ONLY)
-        return held
-
-    @property
     def held_(self) -> LinearFitted | Released:
         """The fitted state; of an estimator that was pickled, what may be handed out."""
         check_is_fitted(self)
         assert self._state is not None
         return self._state
-
-    @property
-    def certificate_(self) -> Certificate | None:
-        """The certificate of the current model; None before the first deletion."""
-        held = self.held_.certificate
-        return None if held is None else held.model_copy(deep=True)
-
-    @property
-    def history_(self) -> History | None:
-        """What the certificate is a function of; None where there is nothing to certify yet."""
-        return self.fitted_.outcome.history
 
     @property
     def coef_(self) -> np.ndarray:
@@ -369,8 +345,8 @@ class Certified(Parameters, BaseEstimator):
             InvalidInput: too few public records.
         """
         job, strategy = self.fitted_.job, self.fitted_.strategy
-        chosen = strategy if isinstance(strategy, Langevin) else Langevin()
-        return draw_curve(job, chosen, capacities)
+        noisy = hasattr(strategy, "chosen_sigma")
+        return draw_curve(job, strategy if noisy else Langevin(), capacities)
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle writes: parameters and, of a fitted estimator, what may be handed out."""

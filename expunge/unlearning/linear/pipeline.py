@@ -30,6 +30,7 @@ from expunge.features.public_fitting import check_steps, fit_halves, fit_steps
 from expunge.features.public_range import describe_outside
 from expunge.features.row_blocks import count_rows, take_rows
 from expunge.features.rows_apart import PROBE
+from expunge.unlearning.holding import was_released
 from expunge.unlearning.ids import given_ids
 from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
 from expunge.unlearning.linear.estimator import (
@@ -41,7 +42,7 @@ from expunge.unlearning.linear.estimator import (
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.named_steps import NamedSteps
 from expunge.unlearning.linear.saved_estimator import read_fitted
-from expunge.unlearning.released import Released, was_released
+from expunge.unlearning.released import Released
 
 __all__ = ["CertifiedPipeline", "load"]
 

@@ -69,7 +69,7 @@ def _poor_models(job: LinearJob, strategy: Any) -> Iterator[str]:
             f"are no better than a constant ({unit} {clean:.2f} against {constant:.2f}): take "
             "l2='public' and row_norm='public', and scale features by what public records show"
         )
-    elif isinstance(strategy, Langevin):
+    elif hasattr(strategy, "chosen_sigma"):  # its noise is fixed at fit
         yield from _loud_noise(job, strategy, rehearsal)
 
 

@@ -23,7 +23,6 @@ from weakref import WeakKeyDictionary
 from torch import nn
 
 from expunge.accounting.certificate import Certificate
-from expunge.accounting.history import History
 from expunge.accounting.prices import Price
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import integer, path_like
@@ -33,6 +32,7 @@ from expunge.core.records import refuse_other_form, tensors_of
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.features.module_checks import refuse_uncallable
 from expunge.unlearning.fitted import fresh_lineage
+from expunge.unlearning.holding import Holding, was_released
 from expunge.unlearning.ids import id_rows
 from expunge.unlearning.networks import saved_unlearner
 from expunge.unlearning.networks.comparison import Comparison
@@ -42,7 +42,7 @@ from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.unlearner_parameters import RULES, check_unlearner
 from expunge.unlearning.networks.weights import network_bytes
 from expunge.unlearning.pricing import check_observer, price_each
-from expunge.unlearning.released import PICKLED, RELEASED_ONLY, ReleasedNetwork, was_released
+from expunge.unlearning.released import PICKLED, ReleasedNetwork
 from expunge.unlearning.requests import honour
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
@@ -72,7 +72,7 @@ def _one_at_a_time(
 
 
 @dataclass(eq=False, repr=False)
-class TorchUnlearner:
+class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
     """Learning and deletion for a module.
 
     Args:
@@ -208,16 +208,7 @@ class TorchUnlearner:
         self._install(state)
         return certificate
 
-    @property
-    def certificate(self) -> Certificate | None:
-        """The certificate of the current model; None before the first deletion."""
-        held = self.held_.certificate
-        return None if held is None else held.model_copy(deep=True)
-
-    @property
-    def history(self) -> History | None:
-        """What the certificate is a function of; None where there is nothing to certify yet."""
-        return self.fitted_.outcome.history
+    certificate, history = Holding.certificate_, Holding.history_
 
     @_one_at_a_time
     def placebo(self, evaluate: Any = None) -> Comparison:
@@ -364,19 +355,6 @@ class TorchUnlearner:
             TypeError: as for a shallow copy.
         """
         return self.__copy__()
-
-    @property
-    def fitted_(self) -> NetworkFitted:
-        """What a request reads and replaces; fixed at fit, whatever attributes do later.
-
-        Raises:
-            InvalidInput: not fitted yet.
-            NoCertificate: only what may be handed out is here (`release`, pickle).
-        """
-        held = self.held_
-        if isinstance(held, ReleasedNetwork):
-            raise NoCertificate(RELEASED_ONLY)
-        return held
 
     @property
     def held_(self) -> NetworkFitted | ReleasedNetwork:

@@ -13,11 +13,12 @@ from torch.overrides import TorchFunctionMode
 
 from expunge import CertifiedClassifier, CertifiedRegressor
 from expunge.accounting.verification import differences
-from expunge.core import checksums, load
+from expunge.core import checksums
 from expunge.errors import NoCertificate
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
 from expunge.losses.solver import solve
+from expunge.unlearning import load
 from expunge.unlearning.linear import pass_free
 from expunge.unlearning.linear.anchor import Anchor
 from expunge.unlearning.linear.newton_step import NewtonStep
