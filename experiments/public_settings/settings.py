@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from experiments.real_tables.settings import Settings as Tables
+from experiments.datasets.packaged import FROM_PACKAGES
 
 __all__ = ["SCALES", "Settings", "Task"]
 
@@ -51,7 +51,7 @@ def _tables(*names: str) -> tuple[Task, ...]:
     return tuple(Task(name, "random", kind) for name in names for kind in kinds)
 
 
-TABLES = _tables(*Tables().tables)
+TABLES = _tables(*FROM_PACKAGES)
 
 
 def _both(*pairs: str) -> tuple[Task, ...]:

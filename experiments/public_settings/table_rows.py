@@ -6,8 +6,7 @@ import numpy as np
 
 from experiments.datasets.packaged import TABLES, load_table
 from experiments.public_settings.settings import Settings, Task
-from experiments.real_tables.run import encoder, split
-from experiments.real_tables.settings import Settings as Tables
+from experiments.table_splits import Sizes, encoder, split
 from expunge.features import TreeLeaves
 from expunge.features.public_fitting import fit_halves, fit_steps
 
@@ -20,7 +19,7 @@ TEST = 3000
 def table_rows(settings: Settings, task: Task, seed: int) -> tuple[Rows, Rows, Rows, list[Rows]]:
     """Public, private and test rows, and public ones apart where labels shaped the features."""
     table, (frame, labels) = TABLES[task.pair], load_table(task.pair)
-    sizes = Tables(rows=settings.most, test=TEST, public_share=settings.share)
+    sizes = Sizes(settings.most, TEST, settings.share)
     places = split(sizes, frame, task.public, table.shift, seed)
     steps: list[tuple[str, Any]] = [("encode", encoder(table))]
     if task.features == "leaves":

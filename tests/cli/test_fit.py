@@ -61,6 +61,8 @@ def test_every_option_reaches_the_workspace(tmp_path):
         "publish_names": True,
         "capacity": 0.05,
         "features": "trees",
+        "text": [],
+        "text_width": 65536,
     }
 
 
@@ -241,6 +243,10 @@ NONSENSE = {
     "publish_names": (),  # a switch
     "capacity": (*NO_NUMBERS, "1.5"),
     "features": ("forest", "", "nan"),
+    "text_column": ("age,", "nobody"),
+    "text_width": ("0", "-1", "1.5", "x"),
+    "engine": ("spark", "", "nan"),
+    "address": (),  # of a cluster that is there or not
     "max_width": ("0", "-1", "1.5", "x"),
     "max_inflated": ("0", "-1", "1.5", "x"),
     "separator": ("", "::", "x", '"'),

