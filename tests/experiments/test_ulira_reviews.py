@@ -460,6 +460,7 @@ def test_two_processes_find_what_one_finds(monkeypatch):
     assert np.diff(np.sort(first)).min() > 1e-3 * np.abs(first).max()
 
 
+@pytest.mark.slow
 def test_a_search_in_two_processes_tries_the_same_points(monkeypatch):
     monkeypatch.setattr(slices, "FEW", 0)
     grid = replace(SMALL.grid, shapes=(CELL.shape, Shape(64, 4, 8)), step_sizes=(0.5, 1.0))

@@ -457,7 +457,7 @@ def _drop(workspace, *tables):
 @pytest.mark.parametrize(
     ("moments", "way"),
     [
-        ("crucial", "add"),
+        pytest.param("crucial", "add", marks=pytest.mark.slow),
         pytest.param("all", "add", marks=pytest.mark.slow),
         pytest.param("crucial", "replace", marks=pytest.mark.slow),
     ],

@@ -484,7 +484,8 @@ def test_an_exception_while_writing_leaves_nothing(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"private.csv", "public.csv"}
 
 
-@pytest.mark.parametrize("moments", ["crucial", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("moments", ["crucial", "all"])
 def test_whoever_is_killed_leaves_a_whole_workspace_or_none(tmp_path, moments):
     mine = write(tmp_path / "private.csv", private_people())
     theirs = write(tmp_path / "public.csv", public_people())

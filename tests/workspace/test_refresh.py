@@ -271,7 +271,8 @@ def _drop_journal(workspace):
     engine.dispose()
 
 
-@pytest.mark.parametrize("moments", ["crucial", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("moments", ["crucial", "all"])
 def test_whoever_is_killed_leaves_the_old_state_or_the_new_one(tmp_path, moments):
     workspace, scratch = usual(tmp_path), tmp_path / "scratch"
     forget(workspace, ["00003"])

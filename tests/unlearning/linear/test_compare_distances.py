@@ -16,6 +16,7 @@ from tests.unlearning.linear.compare_distances import (
 )
 
 
+@pytest.mark.slow
 def test_a_campaign_that_was_stopped_goes_on_to_the_same_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(compare_distances, "SAVED_EVERY", 2)
     stopped, whole = tmp_path / "stopped.json", tmp_path / "whole.json"
