@@ -59,7 +59,7 @@ def _shown(seconds: float) -> str:
     """A duration.
 
     >>> _shown(0.2), _shown(75), _shown(7300)
-    ('0 s', '1 min 15 s', '2 h 2 min')
+    ('0 s', '1 min 15 s', '2 h 1 min')
     """
     whole = round(seconds)
     if whole < 60:
