@@ -35,6 +35,14 @@ ELSEWHERE = {
     "expunge verify 3.json": "needs three certificates of one fit: tests/cli/test_verify.py",
     "expunge fit workspace --private private.csv": "is tried in test_declared_schema.py",
     "cat schema.toml": "as the line after it",
+    **dict.fromkeys(
+        (
+            "expunge fit shop --private customers/",
+            "expunge refresh shop --engine ray",
+            "expunge forget shop --ids requests.txt --engine ray",
+        ),
+        "starts a cluster, or needs one: tests/workspace/test_refresh.py",
+    ),
 }
 
 
