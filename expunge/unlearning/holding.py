@@ -3,6 +3,8 @@
 After pickling only what may be handed out of it is left, which predicts and cannot forget.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from expunge.accounting.certificate import Certificate
@@ -38,6 +40,27 @@ class Holding(Generic[State, Handed]):
         if not isinstance(held, Fitted):
             raise NoCertificate(RELEASED_ONLY)
         return held  # pyright: ignore[reportReturnType]
+
+    @contextmanager
+    def replacing(self) -> Iterator[Callable[[State], None]]:
+        """What a request hands its new state to, while it can still be undone.
+
+        After an interrupt the state here is the one that the rows belong to: the earlier one where
+        the request was undone, the new one where its rows are erased already.
+        """
+        before, kept = self.fitted_, False
+
+        def keep(made: State) -> None:
+            nonlocal kept
+            kept = True
+            self._state = made
+
+        try:
+            yield keep
+        except BaseException:
+            if kept and before.rows.erasures == before.job.roster.request:
+                self._state = before
+            raise
 
     @property
     def certificate_(self) -> Certificate | None:

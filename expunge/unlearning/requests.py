@@ -22,6 +22,7 @@ def honour(
     ids: Any,
     request: str | None = None,
     accept: Callable[[State], None] = lambda _: None,
+    keep: Callable[[State], None] = lambda _: None,
 ) -> tuple[State, Certificate]:
     """Delete these records, one id or several: the state after it, and its certificate.
 
@@ -31,6 +32,7 @@ def honour(
     Args:
         request: A name of this request to publish: its certificate states it.
         accept: Looks at the new state before anything is erased, and raises what it objects to.
+        keep: Takes the new state as the request's last step (`Holding.replacing`).
 
     Raises:
         ValueError: an id that is unknown, public, repeated or already forgotten, named.
@@ -47,7 +49,9 @@ def honour(
         kept = [values for name, values in secret.items() if name.startswith(ROWS)]
         # Everything succeeded: only now does anything change.
         with fitted.rows.erasing(rows, kept):
-            return after.with_certificate(certificate, rows), certificate.model_copy(deep=True)
+            made = after.with_certificate(certificate, rows)
+            keep(made)
+        return made, certificate.model_copy(deep=True)
 
 
 def join(
@@ -58,6 +62,7 @@ def join(
     again: bool = False,
     request: str | None = None,
     accept: Callable[[State], None] = lambda _: None,
+    keep: Callable[[State], None] = lambda _: None,
 ) -> tuple[State, Certificate | None]:
     """Add records: the state after it, and its certificate; None while nothing was forgotten.
 
@@ -67,7 +72,7 @@ def join(
         columns: Their values, as the row store has them, checked and within their bounds.
         ids: One for each; None goes on with row numbers.
         again: Ids that were forgotten may come back, as new records.
-        request, accept: As for `honour`.
+        request, accept, keep: As for `honour`.
 
     Raises:
         ValueError: an id that is there, has been forgotten, or is given twice, named.
@@ -84,6 +89,7 @@ def join(
             certificate = certify(after, request) if roster.forgotten else None
             accept(after)
             made = after.with_certificate(certificate, roster.last_joined)
+            keep(made)
         return made, None if certificate is None else certificate.model_copy(deep=True)
 
 
@@ -95,6 +101,7 @@ def exchange(
     *,
     request: str | None = None,
     accept: Callable[[State], None] = lambda _: None,
+    keep: Callable[[State], None] = lambda _: None,
 ) -> tuple[State, Certificate]:
     """Delete some records and add others, in one request: the state after it, and its certificate.
 
@@ -103,7 +110,7 @@ def exchange(
     Args:
         gone: The ids of those that leave.
         columns, ids: Of those that join, as for `join`; ids of those that leave may come back.
-        request, accept: As for `honour`.
+        request, accept, keep: As for `honour`.
 
     Raises:
         ValueError: as `honour` and `join`.
@@ -129,6 +136,7 @@ def exchange(
             secret = after.outcome.secret
             erase([values for name, values in secret.items() if name.startswith(ROWS)])
             made = after.with_certificate(certificate, [*rows, *roster.last_joined])
+            keep(made)
         return made, certificate.model_copy(deep=True)
 
 

@@ -182,8 +182,8 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
             ValueError: an id that is unknown, public, repeated or already forgotten, named.
             NoCertificate: nothing was changed; the message says why.
         """
-        self._state, certificate = honour(self.fitted_, ids, request)
-        return certificate
+        with self.replacing() as keep:
+            return honour(self.fitted_, ids, request, keep=keep)[1]
 
     def add(
         self,
@@ -212,8 +212,8 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         fitted = self.fitted_
         columns, again = arrivals(self, fitted, X, y), flag("again", again)
         ids = given_ids(ids, X)
-        self._state, certificate = join(fitted, columns, ids, again=again, request=request)
-        return certificate
+        with self.replacing() as keep:
+            return join(fitted, columns, ids, again=again, request=request, keep=keep)[1]
 
     def exchange(
         self,
@@ -237,8 +237,8 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         fitted = self.fitted_
         ids = given_ids(ids, X)
         columns = arrivals(self, fitted, X, y)
-        self._state, certificate = exchange(fitted, gone, columns, ids, request=request)
-        return certificate
+        with self.replacing() as keep:
+            return exchange(fitted, gone, columns, ids, request=request, keep=keep)[1]
 
     def refresh(self) -> None:
         """Replace the anchor that requests start from: a pass over the records that are there.
