@@ -53,14 +53,18 @@ class Holding(Generic[State, Handed]):
         def keep(made: State) -> None:
             nonlocal kept
             kept = True
-            self._state = made
+            self._hold(made)
 
         try:
             yield keep
         except BaseException:
             if kept and before.rows.erasures == before.job.roster.request:
-                self._state = before
+                self._hold(before)
             raise
+
+    def _hold(self, state: State) -> None:
+        """Take a state, and whatever else goes with it."""
+        self._state = state
 
     @property
     def certificate_(self) -> Certificate | None:

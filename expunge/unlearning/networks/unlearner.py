@@ -179,7 +179,7 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
         )
         strategy = copy.deepcopy(self.strategy)
         outcome = strategy.fit(job).lay_out()
-        self._install(
+        self._hold(
             NetworkFitted(
                 job=job,
                 rows=RowStore((job.inputs, job.targets), first=public_count),
@@ -204,9 +204,8 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
         Raises:
             ValueError, NoCertificate: nothing was changed; as for `requests.honour`.
         """
-        state, certificate = honour(self.fitted_, ids, request, accept=self._check_writable)
-        self._install(state)
-        return certificate
+        with self.replacing() as keep:
+            return honour(self.fitted_, ids, request, accept=self._check_writable, keep=keep)[1]
 
     certificate, history = Holding.certificate_, Holding.history_
 
@@ -309,7 +308,7 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
             adaptive_requests=job.adaptive_requests,
         )
         made._check_unseen()
-        made._install(fitted)
+        made._hold(fitted)
         return made
 
     def model_bytes(self) -> bytes:
@@ -386,7 +385,8 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
         if network_bytes(trial) != network_bytes(whole):
             raise NoCertificate(NOT_IT)
 
-    def _install(self, fitted: NetworkFitted) -> None:
-        copy_into(self.model, with_state(fitted.job.module, fitted.outcome.state))
+    def _hold(self, state: NetworkFitted) -> None:
+        """Take a state, and copy its weights into the module."""
+        copy_into(self.model, with_state(state.job.module, state.outcome.state))
         _WRITERS[self.model] = self._mark
-        self._state = fitted
+        self._state = state

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from expunge.accounting.verification import differences
 from expunge.core.inputs import tensors_in
+from expunge.core.module_state import with_state
 from expunge.errors import InvalidInput
 from expunge.unlearning import (
     Clipped,
@@ -23,6 +25,7 @@ from expunge.unlearning import (
 from expunge.unlearning.networks.head import FEATURES
 from expunge.unlearning.networks.unlearner import TorchUnlearner
 from expunge.unlearning.networks.weights import network_bytes
+from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.strategy import strategy_of
 from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
@@ -67,6 +70,31 @@ def state(made):
 @pytest.fixture(params=list(STRATEGIES))
 def strategy(request):
     return request.param
+
+
+@pytest.mark.parametrize("undone", [True, False])
+def test_an_interruption_leaves_module_and_state_to_which_the_rows_belong(monkeypatch, undone):
+    made = fitted("head")
+    made.forget("p1")
+    before, erasing = state(made), RowStore.erasing
+
+    @contextmanager
+    def interrupted(*given):
+        with erasing(*given):
+            yield
+            if undone:
+                raise KeyboardInterrupt
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RowStore, "erasing", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made.forget(["p3", "p4"])
+    monkeypatch.undo()
+    assert (state(made) == before) == undone
+    assert made.fitted_.job.roster.request == (1 if undone else 2)
+    kept = with_state(made.fitted_.job.module, made.fitted_.outcome.state)
+    assert bits(made.model.state_dict()) == bits(kept.state_dict())
+    assert made.forget("p5").forgotten == (2 if undone else 4)
 
 
 def test_a_deletion_returns_a_certificate_that_recomputes(strategy):
