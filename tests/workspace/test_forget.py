@@ -495,7 +495,8 @@ def test_requests_that_come_while_another_is_in_work_are_honoured_too(workspace)
 # ---- killed -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moments", ["crucial", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("moments", ["crucial", "all"])
 def test_whoever_is_killed_leaves_the_old_model_and_its_request_or_the_new_one(tmp_path, moments):
     workspace = usual(tmp_path)
     old, scratch = status(workspace), tmp_path / "scratch"

@@ -141,6 +141,7 @@ def test_a_budget_that_forgot_the_earlier_request_would_be_seen(tmp_path):
     assert counted > uncounted
 
 
+@pytest.mark.slow
 def test_a_new_process_issues_the_same_certificate(tmp_path):
     made = fitted("head+finetune", random_state=3)
     made.forget("p1", request="one")
@@ -939,6 +940,7 @@ def test_a_fit_without_requests_may_be_replaced(tmp_path):
     assert state(load(folder)) == state(again)
 
 
+@pytest.mark.slow
 def test_what_a_killed_save_left_behind_is_gone_after_loading(tmp_path):
     """Killed once the index names the new state: the old one has what was forgotten."""
     folder = tmp_path / "m"
