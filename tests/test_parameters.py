@@ -209,6 +209,7 @@ TABLE = {
             "distance": OPTIONAL_NOT_NEGATIVE,
             "max_anchor_age": POSITIVE,
             "state_limit": NOT_NEGATIVE,
+            "fixed": FLAG,
         },
     ),
     unlearning.Retrain: (unlearning.Retrain, {}, {"tolerance": POSITIVE}),
@@ -257,6 +258,7 @@ TABLE = {
             "target_norm": OR_PUBLIC,
             "tolerance": OPTIONAL_POSITIVE,
             "one_by_one": FLAG,
+            "fixed": FLAG,
         },
     ),
     unlearning.HeadFinetune: (

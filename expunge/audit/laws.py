@@ -130,6 +130,7 @@ def accepted_extremes(job: LinearJob, strategy: Residual) -> tuple[Tensor, Tenso
     They lie at opposite ends of the ball around the minimiser that the check accepts: any solver
     may stop at either, so the claim covers them (THEORY 5.1, 6).
     """
+    job = strategy.posed(job)
     objective = job.objective
     center = solve(
         objective, job.beginning, tolerance=strategy.tolerance / 100, gram=objective.gram()

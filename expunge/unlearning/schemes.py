@@ -31,6 +31,7 @@ __all__ = [
     "FullBatch",
     "PoissonBatch",
     "Scheme",
+    "check_fixed_room",
     "check_room",
     "scheme_record",
 ]
@@ -196,10 +197,23 @@ def check_room(scheme: Scheme, roster: Roster) -> None:
             f"scheme: {type(scheme).__name__} is a partition of the records at fit; records join "
             "FullBatch() and PoissonBatch(rate) only, or fit again"
         )
-    if scheme.normaliser == "fixed" and roster.retained > roster.at_fit:
+    if scheme.normaliser == "fixed":
+        check_fixed_room(roster, type(scheme).__name__, "FullBatch()")
+
+
+def check_fixed_room(roster: Roster, divides: str, instead: str) -> None:
+    """Refuse more records than there were at fit where losses are divided by that many.
+
+    Args:
+        divides: What divides by them, and what to take `instead`; for the message.
+
+    Raises:
+        NoCertificate: there are more.
+    """
+    if roster.retained > roster.at_fit:
         raise NoCertificate(
-            f"{roster.retained} records would be there, and {type(scheme).__name__} divides by the "
-            f"{roster.at_fit} at fit; take FullBatch(), or fit again"
+            f"{roster.retained} records would be there, and {divides} divides by the "
+            f"{roster.at_fit} at fit; take {instead}, or fit again"
         )
 
 

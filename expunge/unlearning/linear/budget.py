@@ -92,7 +92,8 @@ def of_few_records(job: LinearJob, *, tolerance: float) -> Tensor:
     keep = torch.zeros(len(job.features), dtype=torch.bool)
     keep[places[spread]] = True
     counted, meter = metered(job, budget)
-    few = replace(counted.objective, keep=keep)
+    divisor = None if job.divisor is None else job.divisor * rows / len(places)
+    few = replace(counted.objective, keep=keep, divisor=divisor)
     return meter.limit(lambda: solve(few, job.beginning, tolerance=tolerance), job.beginning)
 
 

@@ -31,6 +31,7 @@ class LinearJob(Job):
         start: Where descent begins: the origin, or the public records' own minimiser.
         center: What the ridge pulls towards: the origin, or that minimiser.
         intercept: The last feature is the constant that `core.rows` appends.
+        divisor: nbar, which the objective divides summed losses by; the records present if None.
         engine: Computes the parts of passes; nothing of a certificate depends on it.
     """
 
@@ -40,6 +41,7 @@ class LinearJob(Job):
     start: Tensor | None = None
     center: Tensor | None = None
     intercept: bool = False
+    divisor: float | None = None
     engine: PartEngine = HERE
 
     def stored_values(self) -> Iterator[Tensor | SparseRows]:
@@ -71,6 +73,7 @@ class LinearJob(Job):
             self.features,
             self.targets,
             self.roster.present,
+            self.divisor,
             center=self.center,
             engine=self.engine,
         )

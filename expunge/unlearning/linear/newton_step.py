@@ -76,9 +76,12 @@ def newton_step(
         center: Of the ridge; the origin if None.
         intercept: The last feature is the same in every row, B/sqrt 2 at most, and so is the norm
             of the others.
-        divisor: nbar; the rows in the sums if None.
+        divisor: nbar, at least the rows in the sums, so that bounds on a row's share of rounding
+            bound their mean; the rows in the sums if None.
     """
-    model = _model(anchor, terms, center, anchor.rows if divisor is None else divisor)
+    divisor = anchor.rows if divisor is None else divisor
+    assert divisor >= anchor.rows
+    model = _model(anchor, terms, center, divisor)
     hessian = model.curvature.clone()
     hessian.diagonal().add_(terms.loss.l2)
     factor, failed = torch.linalg.cholesky_ex(hessian)

@@ -123,7 +123,13 @@ class PassFree:
     def step(self, anchor: Anchor) -> tuple[Tensor, bool]:
         """A Newton step's point, and whether it is provably within reach of the minimiser."""
         job = self.job
-        step = newton_step(anchor, self.terms, center=job.center, intercept=job.intercept)
+        step = newton_step(
+            anchor,
+            self.terms,
+            center=job.center,
+            intercept=job.intercept,
+            divisor=job.divisor,
+        )
         if step.distance <= self.reach:
             return step.theta, True
         sane = float(step.theta.norm()) <= self.terms.reach

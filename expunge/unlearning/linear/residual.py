@@ -22,7 +22,7 @@ from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import DISTANCE, Price, residual_price
 from expunge.core import release
-from expunge.core.checks import check_fields, not_negative, optional, positive
+from expunge.core.checks import check_fields, flag, not_negative, optional, positive
 from expunge.core.randomness import normal_source
 from expunge.core.row_products import largest_of
 from expunge.errors import NoCertificate
@@ -35,6 +35,7 @@ from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.pass_free import PROVEN, PassFree
 from expunge.unlearning.model_file import SALT, add_salt
 from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.schemes import check_fixed_room
 from expunge.unlearning.strategy import Strategy
 
 __all__ = ["Residual"]
@@ -63,12 +64,15 @@ class Residual(Strategy[LinearJob]):
             have helped to make, is not used again, and the request replaces it.
         state_limit: In GiB: sums of gradients and curvatures that would be larger are not kept, and
             requests take passes. 1 GiB is for about 5,000 weights.
+        fixed: Divide losses by the records at fit rather than by those present, in retraining too:
+            the ridge weighs as much against each record after a deletion as before.
     """
 
     tolerance: float = 1e-9
     distance: float | None = None
     max_anchor_age: float = 30.0
     state_limit: float = 1.0
+    fixed: bool = False
     name = "residual"
 
     def __post_init__(self) -> None:
@@ -78,7 +82,12 @@ class Residual(Strategy[LinearJob]):
             distance=optional(not_negative),
             max_anchor_age=positive,
             state_limit=not_negative,
+            fixed=flag,
         )
+
+    def posed(self, job: LinearJob) -> LinearJob:
+        """The job with what this strategy divides summed losses by."""
+        return replace(job, divisor=float(job.roster.at_fit)) if self.fixed else job
 
     def fit(self, job: LinearJob) -> Outcome:
         """The minimiser itself, without noise.
@@ -86,6 +95,7 @@ class Residual(Strategy[LinearJob]):
         Raises:
             ValueError: the tolerance is too small, by public constants.
         """
+        job = self.posed(job)
         job.resolution.check(self.tolerance)
         noise_std, grid = self.noise(job)
         most = solution_norm(job.loss, job.center, self.tolerance)
@@ -102,6 +112,7 @@ class Residual(Strategy[LinearJob]):
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         """A point near the retained objective's minimiser, plus one exact draw."""
+        job = self.posed(job)
         return self._noised(job, *self._near(job, before))
 
     def add(self, job: LinearJob, before: Outcome) -> Outcome:
@@ -109,7 +120,11 @@ class Residual(Strategy[LinearJob]):
 
         Raises:
             ValueError: there are too many records for the tolerance, by counts alone.
+            NoCertificate: losses are divided by fewer records than would be there.
         """
+        job = self.posed(job)
+        if self.fixed:
+            check_fixed_room(job.roster, "Residual(fixed=True)", "Residual()")
         job.resolution.check(self.tolerance)
         theta, secret, passed = self._near(job, before)
         if job.roster.forgotten:
@@ -165,6 +180,7 @@ class Residual(Strategy[LinearJob]):
         """The same model, with a new anchor of the records that are there: passes over them."""
         if not self.goes_without_passes(job):
             return before
+        job = self.posed(job)
         theta = self._solve(job, before.secret["theta"], job.objective.gram())
         salt = {name: value for name, value in before.secret.items() if name == SALT}
         return replace(before, secret=self._rule(job).anchor_at(theta).tensors() | salt)
@@ -193,7 +209,11 @@ class Residual(Strategy[LinearJob]):
 
     def _declared(self, job: LinearJob) -> tuple[str, ...]:
         proven = PROVEN if self.goes_without_passes(job) else CHECKED
+        divided = (
+            f"losses are divided by {job.roster.at_fit}, the records at fit, in retraining too"
+        )
         return (
+            *((divided,) if self.fixed else ()),
             "the phase is the release: the identity map plus one exact draw; initial_distance "
             f"is twice {proven}",
             "this model only; r successive ones seen together have sqrt(r) times its mu",
@@ -207,6 +227,7 @@ class Residual(Strategy[LinearJob]):
 
         Where requests go without a pass, that is enough for a few records only.
         """
+        job = self.posed(job)
         if self.goes_without_passes(job):
             theta = of_few_records(job, tolerance=self.tolerance / 2)
         else:

@@ -58,6 +58,7 @@ class Head(NetworkStrategy):
             every coordinate, for any ridge that rounding allows.
         one_by_one: Records go through the backbone alone, not in batches: slower, and needed where
             a batch moves the last bits of its records' features.
+        fixed: Divide losses by the records at fit, as for `Residual`.
     """
 
     l2: float = 1e-4
@@ -65,6 +66,7 @@ class Head(NetworkStrategy):
     target_norm: float | Literal["public"] = "public"
     tolerance: float | None = None
     one_by_one: bool = False
+    fixed: bool = False
     name = "head"
     keeps_backbone = True
     runs_the_loss = False
@@ -77,13 +79,14 @@ class Head(NetworkStrategy):
             target_norm=either("public", positive),
             tolerance=optional(positive),
             one_by_one=flag,
+            fixed=flag,
         )
 
     def residual(self, loss: LinearLoss) -> Residual:
         """What solves and releases the head."""
         size = min(1.0, loss.target_norm) if isinstance(loss, Squared) else 1.0
         tolerance = size * self.l2 / 1000 if self.tolerance is None else self.tolerance
-        return Residual(tolerance, distance=tolerance / self.l2)
+        return Residual(tolerance, distance=tolerance / self.l2, fixed=self.fixed)
 
     def fit(self, job: NetworkJob) -> Outcome:
         layer = _head_of(job)

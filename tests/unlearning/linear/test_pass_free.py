@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from expunge import CertifiedClassifier, CertifiedRegressor
 from expunge.accounting.verification import differences
 from expunge.core import checksums
+from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
 from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
@@ -139,9 +140,12 @@ def test_what_a_request_and_an_addition_touch_does_not_grow_with_the_records(
 
 
 @each_loss
+@pytest.mark.parametrize("fixed", [False, True], ids=["mean", "fixed"])
 @pytest.mark.parametrize("centered", [False, True])
-def test_the_point_is_within_reach_of_the_minimiser_and_noise_covers_twice_that(loss, centered):
-    job, strategy = job_of(loss, seed=1), Residual()
+def test_the_point_is_within_reach_of_the_minimiser_and_noise_covers_twice_that(
+    loss, centered, fixed
+):
+    job, strategy = job_of(loss, seed=1), Residual(fixed=fixed)
     if centered:
         job = replace(job, center=torch.full((loss.outputs, 5), 0.3, dtype=torch.float64))
     before = strategy.fit(job)
@@ -149,7 +153,7 @@ def test_the_point_is_within_reach_of_the_minimiser_and_noise_covers_twice_that(
     after = strategy.forget(job, before)
     assert not after.read_every_row
     silent = strategy.forget(replace(job, seed=1), before)
-    objective = job.objective
+    objective = replace(job.objective, divisor=100 if fixed else 97)
     best = solve(objective, before.theta, tolerance=1e-12, gram=objective.gram())
     noise_std, _ = strategy.noise(job)
     size = best.numel()
@@ -158,6 +162,86 @@ def test_the_point_is_within_reach_of_the_minimiser_and_noise_covers_twice_that(
     assert apart <= strategy.reach(job) + noise_std * (np.sqrt(size) + 8)
     assert torch.equal(after.theta, silent.theta)  # seeded, so the point is the same
     assert after.assumptions.initial_distance == 2 * strategy.reach(job)
+
+
+@each_loss
+@pytest.mark.parametrize("distance", [None, 0], ids=["pass-free", "passes"])
+def test_a_fixed_normaliser_leads_to_the_minimiser_of_losses_divided_as_at_fit(loss, distance):
+    job, strategy = job_of(loss, seed=1), Residual(1e-8, distance=distance, fixed=True)
+    outcome = strategy.fit(job)
+    for rows in ([45, 70, 90], [41], [60, 61]):
+        job = job.without(rows)
+        outcome = strategy.forget(job, outcome)
+        assert outcome.read_every_row == (distance == 0)
+    assert "divided by 100, the records at fit" in outcome.declared[0]
+    near = strategy.reach(job)
+    for divisor in (100, job.roster.retained):
+        objective = replace(job.objective, divisor=divisor)
+        best = solve(objective, outcome.theta, tolerance=1e-12, gram=objective.gram())
+        point = centre_of(outcome, strategy, job)
+        # The other normaliser's minimiser is another point: it is the one that is not near.
+        assert (float((point - best).norm()) <= near) == (divisor == 100)
+
+
+def centre_of(outcome, strategy, job):
+    """The point that was noised: what is drawn without the draw, which is seeded."""
+    noise_std, _ = strategy.noise(job)
+    source = normal_source(job.seed, f"request {job.roster.request}")
+    return outcome.theta - noise_std * source(outcome.theta)
+
+
+def test_a_step_by_the_mean_is_noticed_where_the_normaliser_is_fixed(monkeypatch):
+    job, strategy = job_of(seed=1), Residual(fixed=True)
+    before, asked = strategy.fit(job), pass_free.newton_step
+    monkeypatch.setattr(
+        pass_free,
+        "newton_step",
+        lambda *args, **options: asked(*args, **options | {"divisor": None}),
+    )
+    job = job.without([45, 70, 90])
+    point = centre_of(strategy.forget(job, before), strategy, job)
+    objective = replace(job.objective, divisor=100)
+    best = solve(objective, before.theta, tolerance=1e-12, gram=objective.gram())
+    assert float((point - best).norm()) > strategy.reach(job)
+
+
+def test_a_placebo_on_few_records_weighs_the_ridge_as_retraining_does():
+    job, strategy = job_of(public=40, private=4000), Residual(fixed=True)
+    before = strategy.fit(job)
+    job = job.without(range(40, 2040))
+    objective = replace(job.objective, divisor=4040)
+    best = solve(objective, before.theta, tolerance=1e-12, gram=objective.gram())
+    heavy = solve(job.objective, before.theta, tolerance=1e-12, gram=objective.gram())
+    placebo = strategy.placebo(job, before).theta
+    assert (placebo - best).norm() < (placebo - heavy).norm()
+
+
+def test_more_records_than_a_fixed_normaliser_divides_by_are_refused_by_count():
+    model = model_of(60, strategy=Residual(fixed=True), classes=2)
+    X, y = labelled(3)
+    with pytest.raises(
+        NoCertificate, match=r"63 records .* Residual\(fixed=True\) divides by the 60"
+    ):
+        model.add(X, y)
+    model.forget([1, 2, 3])
+    model.add(X, y)
+    assert not differences(model.forget([4]))
+
+
+def test_a_fixed_normaliser_is_what_it_was_at_fit_through_disk(tmp_path):
+    X, y = labelled(60)
+    models = [
+        CertifiedClassifier(strategy=Residual(fixed=True), l2=0.05, random_state=1).fit(X, y)
+        for _ in range(2)
+    ]
+    for model in models:
+        model.forget([1, 2, 3])
+    models[0].save(tmp_path / "model")
+    models[0] = load(tmp_path / "model")
+    told_by = [told(model.forget([4]), models=True) for model in models]
+    assert told_by[0] == told_by[1]
+    assert "divided by 60, the records at fit" in models[0].certificate_.declared[0]
+    assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
 @pytest.mark.parametrize("bound", [1.0, 4.0])

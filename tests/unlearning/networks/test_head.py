@@ -10,12 +10,17 @@ from torch.nn import functional
 
 from expunge.accounting.bounds import shift
 from expunge.core.module_state import with_state
+from expunge.core.randomness import normal_source
+from expunge.core.rows import bounded_rows
 from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
 from expunge.unlearning.model_file import SALT
 from expunge.unlearning.networks.head import FEATURES, Head
+from tests.unlearning.linear.deletions import Deletions, distance, optimum
 from tests.unlearning.networks.problems import bits, job_of, network, without
+
+INTERCEPT = float(bounded_rows(np.zeros((1, 1), dtype=np.float32), 1.0)[0, -1])
 
 
 def binary(job):
@@ -121,6 +126,53 @@ def test_after_a_deletion_it_is_close_to_a_head_that_never_saw_the_records():
     assert float((after.secret["theta"] - fresh.secret["theta"]).norm()) <= 2 * reach
     learned = strategy.fit(job_of())
     assert float((learned.secret["theta"] - fresh.secret["theta"]).norm()) > 100 * reach
+
+
+def regression(job):
+    targets = job.targets.float()[:, None] / 2
+    return replace(job, targets=targets, public_targets=job.public_targets.float()[:, None] / 2)
+
+
+HEADS = {
+    "softmax": lambda seed: job_of(network(hidden=2), seed=seed),
+    "logistic": lambda seed: binary(
+        job_of(network(hidden=4, classes=1), loss=nn.BCEWithLogitsLoss(), seed=seed)
+    ),
+    "squared": lambda seed: regression(
+        job_of(network(hidden=4, classes=1), loss=nn.MSELoss(), seed=seed)
+    ),
+}
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["mean", "fixed"])
+@pytest.mark.parametrize("kind", HEADS)
+def test_what_is_noised_lies_within_the_proven_reach_of_the_minimiser_at_50_digits(kind, fixed):
+    job, strategy = HEADS[kind](7), Head(l2=1e-2, fixed=fixed)
+    outcome = strategy.fit(job)
+    for rows in ([0, 5], [17], [58, 59, 30]):
+        job = without(job, rows)
+        outcome = strategy.forget(job, outcome)
+    convex = strategy._convex(job, outcome.secret[FEATURES], outcome.secret["center"])
+    solver = strategy.residual(convex.loss)
+    theta = torch.cat([outcome.state["fc.weight"], outcome.state["fc.bias"][:, None]], 1).double()
+    theta *= float(outcome.secret["scale"])
+    theta[:, -1] = outcome.state["fc.bias"] / INTERCEPT
+    noise_std, _ = solver.noise(convex)
+    drawn = noise_std * normal_source(7, f"request {job.roster.request}")(theta)
+    present = job.roster.present
+    for divisor in (100.0, float(job.roster.retained)):
+        problem = Deletions(
+            convex.loss,
+            convex.features.double(),
+            convex.targets,
+            present,
+            [],
+            convex.center,
+            divisor,
+        )
+        apart = distance(theta - drawn, optimum(problem, present, theta))
+        mine = divisor == (100.0 if fixed else job.roster.retained)
+        assert (apart <= solver.reach(convex)) == mine  # the other normaliser's is another point
 
 
 @pytest.mark.parametrize("blank", [0.0, torch.nan])
