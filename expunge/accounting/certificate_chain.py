@@ -114,6 +114,7 @@ def _unlike(before: Certificate, after: Certificate) -> list[tuple[str, str]]:
         "budget": lambda one: one.budget,
         "provenance.noise": lambda one: one.provenance.noise,
         "provenance.labels": lambda one: one.provenance.labels,
+        "history.normaliser_count": lambda one: one.history.normaliser_count,
     }
     for field, of in fixed.items():
         if of(after) != of(before):

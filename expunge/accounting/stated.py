@@ -195,6 +195,8 @@ def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stat
     joined = _joined(stated, kind, history)
     records = _records(stated, kind, history, joined)
     forgotten = _forgotten(stated, kind, history, records, joined)
+    if stated.workspace is not None and not kind.learns:
+        _check_normaliser(history, records - joined)
     filled |= {"records": records, "joined": joined, "forgotten": forgotten}
     filled["comparator"] = (
         stated.comparator if stated.comparator in kind.formerly else kind.comparator
@@ -267,6 +269,18 @@ def _forgotten(stated: Stated, kind: Kind, history: History, records: int, joine
     if (stated.subjects or 0) > forgotten:
         raise InvalidInput("subjects", f"{stated.subjects} of {forgotten} records")
     return forgotten
+
+
+def _check_normaliser(history: History, at_fit: int) -> None:
+    """Refuse a release whose losses are divided by another number than the records at fit.
+
+    Raises:
+        InvalidInput: a fixed normaliser that is not their count.
+    """
+    if history.normaliser == "fixed" and history.divisor != at_fit:
+        raise InvalidInput(
+            "history.normaliser_count", f"is {history.divisor}, with {at_fit} records at fit"
+        )
 
 
 def _check_chain(stated: Stated) -> None:

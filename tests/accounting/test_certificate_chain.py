@@ -187,6 +187,15 @@ def test_what_a_fit_fixes_is_the_same_on_all_its_certificates(change, culprit):
     assert fault.field == f"certificate 2: {culprit}"
 
 
+def test_what_losses_are_divided_by_is_the_same_on_all_certificates_of_a_fit():
+    fixed = [History((Phase(1, 1.0, 0.5, left),), "fixed", 100) for left in (99, 98)]
+    first = issue(RELEASE, fixed[0], delta=1e-5, stated=facts(1, None))
+    alike = issue(RELEASE, fixed[1], delta=1e-5, stated=facts(2, first))
+    assert chain_differences([first, alike]) == []
+    (fault,) = chain_differences([first, second_of(first, 98)])
+    assert fault == ("certificate 2: history.normaliser_count", "is None, certificate 1 has 100")
+
+
 def test_the_same_model_is_not_certified_twice():
     first = issue(RELEASE, draw(97, 0.5), delta=1e-5, stated=facts(1, None, generation=2))
     (fault,) = chain_differences([first, second_of(first, 95)])

@@ -1,5 +1,7 @@
 """What an issuer states is held against the history: gaps are filled, contradictions refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from expunge.accounting import History, InvalidInput, Phase
@@ -145,6 +147,21 @@ def test_a_fits_certificate_leaves_nothing_out(strategy, change, culprit):
     with pytest.raises(InvalidInput) as refused:
         issue(*history, delta=1e-5, stated=stated(strategy, **OF_A_FIT | change))
     assert refused.value.field == culprit
+
+
+@pytest.mark.parametrize("strategy", ["residual", "head", "head+finetune"])
+@pytest.mark.parametrize("joined", [0, 5])
+def test_a_release_divides_losses_by_the_records_at_fit_or_by_those_present(strategy, joined):
+    assumptions, history = HISTORIES["residual"]
+    facts = stated(strategy, joined=joined, **OF_A_FIT)
+    for count in (1000 - joined, 1001):
+        fixed = replace(history, normaliser="fixed", normaliser_count=count)
+        if count == 1000 - joined:
+            certificate = issue(assumptions, fixed, delta=1e-5, stated=facts)
+            assert differences(certificate) == []
+            continue
+        with pytest.raises(InvalidInput, match=f"is 1001, with {1000 - joined} records at fit"):
+            issue(assumptions, fixed, delta=1e-5, stated=facts)
 
 
 GROWING = History(

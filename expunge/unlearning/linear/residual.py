@@ -210,7 +210,8 @@ class Residual(Strategy[LinearJob]):
     def _declared(self, job: LinearJob) -> tuple[str, ...]:
         proven = PROVEN if self.goes_without_passes(job) else CHECKED
         divided = (
-            f"losses are divided by {job.roster.at_fit}, the records at fit, in retraining too"
+            f"losses are divided by {job.roster.at_fit}, the records at fit, in retraining too; "
+            "that number counts as public"
         )
         return (
             *((divided,) if self.fixed else ()),
@@ -290,7 +291,7 @@ class Residual(Strategy[LinearJob]):
             samples=job.roster.retained,
             rounding=release.rounding_of(grid, job.dimension),
         )
-        history = History((phase,))
+        history = History((phase,), "fixed", job.roster.at_fit) if self.fixed else History((phase,))
         if shift.bound(assumptions, history).epsilon(job.target.delta) > job.target.level:
             raise NoCertificate("the planned noise misses the target")
         return assumptions, history

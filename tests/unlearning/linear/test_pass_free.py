@@ -240,7 +240,12 @@ def test_a_fixed_normaliser_is_what_it_was_at_fit_through_disk(tmp_path):
     models[0] = load(tmp_path / "model")
     told_by = [told(model.forget([4]), models=True) for model in models]
     assert told_by[0] == told_by[1]
-    assert "divided by 60, the records at fit" in models[0].certificate_.declared[0]
+    certificate = models[0].certificate_
+    assert "divided by 60, the records at fit" in certificate.declared[0]
+    assert certificate.declared[0].endswith("counts as public")
+    history = certificate.history
+    assert (history.normaliser, history.normaliser_count) == ("fixed", 60)
+    assert not differences(certificate)
     assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
