@@ -1,6 +1,7 @@
 """What was asked and what was done: records, requests, models and certificates in one database."""
 
-from expunge.ledger.ledger import Entries, Ledger
+from expunge.ledger.entries import Entries
+from expunge.ledger.ledger import Ledger
 from expunge.ledger.schema import (
     Addition,
     Busy,

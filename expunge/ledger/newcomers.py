@@ -6,12 +6,12 @@ requested   no longer names it: it can be asked for again
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from expunge.errors import InvalidInput
+from expunge.ledger.moment import now
 from expunge.ledger.schema import (
     Addition,
     IdOutcome,
@@ -71,8 +71,7 @@ def add_rows(connection: Connection, where: str, ids: Sequence[str], model: int)
         count = _write(connection, where, rows, count)
     seal_records(connection, count)
     number = 1 + (connection.execute(select(func.max(additions.c.number))).scalar() or 0)
-    done = datetime.now(UTC).isoformat(timespec="seconds")
-    addition = Addition(number, model, first, first + len(ids), done, "committed")
+    addition = Addition(number, model, first, first + len(ids), now(), "committed")
     connection.execute(insert(additions), vars(addition))
     return addition
 

@@ -1,0 +1,125 @@
+"""The requests: what was asked for, by which name, and how far it is."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlalchemy import func, insert, select
+
+from expunge.errors import InvalidInput
+from expunge.ledger.moment import now
+from expunge.ledger.record_entries import RecordEntries, check_printable
+from expunge.ledger.schema import Request, State, former, requested, requests
+
+__all__ = ["RequestEntries"]
+
+
+class RequestEntries(RecordEntries):
+    """What the ledger says of requests."""
+
+    def add_request(self, ids: Sequence[str], name: str | None = None) -> Request:
+        """Record a pending request for these records.
+
+        Raises:
+            InvalidInput: naming every id that is repeated, unknown, public, already forgotten or
+                already asked for, or a request's name that is taken.
+        """
+        name = self.check_request(ids, name)
+        number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
+        row = {"number": number, "name": name, "received": now(), "state": "pending"}
+        self._connection.execute(insert(requests), row)
+        self._connection.execute(
+            insert(requested), [{"request": number, "record": record} for record in ids]
+        )
+        return Request(number, name, row["received"], "pending", tuple(ids))
+
+    def check_request(self, ids: Sequence[str], name: str | None = None) -> str:
+        """Check that a request for these records can be recorded; returns the name it would have.
+
+        Raises:
+            InvalidInput: as for `add_request`.
+        """
+        if not ids:
+            raise InvalidInput("ids", "none given")
+        if name is not None and not name.strip():
+            raise InvalidInput("request", "the name is empty")
+        check_printable(ids, name)
+        self._check_ids(ids)
+        self._check_remainder(len(ids))
+        number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
+        name = f"request {number}" if name is None else name
+        if self._scalar(select(requests.c.number).where(requests.c.name == name)) is not None:
+            raise InvalidInput("request", f"the name {name!r} is taken")
+        return name
+
+    def find_request(self, ids: Sequence[str], name: str | None = None) -> Request | None:
+        """The request that was made before for exactly these records, under this name if any.
+
+        Raises:
+            InvalidInput: an id or the name holds characters that cannot be printed.
+        """
+        check_printable(ids, name)
+        if name is not None:
+            query = select(requests.c.number).where(requests.c.name == name)
+        else:
+            query = select(requested.c.request).where(requested.c.record == (ids or ("",))[0])
+        number = self._scalar(query)
+        if number is None or self._named_by(number) != sorted(ids):
+            return None
+        return self.request(number)
+
+    def request(self, number: int) -> Request:
+        """The request of this number."""
+        row = self._connection.execute(select(requests).where(requests.c.number == number)).one()
+        return Request(**row._mapping, records=self._records_of(number))
+
+    def state_of(self, number: int) -> State:
+        """How far the request of this number is."""
+        return self._scalar(select(requests.c.state).where(requests.c.number == number))
+
+    def requests(self, state: State | None = None) -> list[Request]:
+        """Requests in the order of arrival."""
+        query = select(requests).order_by(requests.c.number)
+        if state is not None:
+            query = query.where(requests.c.state == state)
+        return [
+            Request(**row._mapping, records=self._records_of(row.number))
+            for row in self._connection.execute(query)
+        ]
+
+    def _records_of(self, number: int) -> tuple[str, ...]:
+        came_back = []
+        if self._has(former):
+            came_back = self._scalars(select(former.c.record).where(former.c.request == number))
+        return tuple(sorted([*self._named_by(number), *came_back]))
+
+    def _named_by(self, number: int) -> list[str]:
+        """The ids that a request names, without those that came back since."""
+        return sorted(
+            self._scalars(select(requested.c.record).where(requested.c.request == number))
+        )
+
+    def _check_ids(self, ids: Sequence[str]) -> None:
+        """Check that these records can be deleted.
+
+        Raises:
+            InvalidInput: some cannot; every one of them is named.
+        """
+        outcomes, asked = self.outcomes(ids), self.requests_of(ids)
+        culprits = [f"{record!r} is given twice" for record, n in Counter(ids).items() if n > 1]
+        for record, outcome in outcomes.items():
+            if outcome == "public":
+                culprits.append(f"{record!r} is public, and only private records can be deleted")
+            elif outcome != "forgotten":
+                culprits.append(f"{record!r} is {outcome}")
+            elif record in asked:
+                number = asked[record]
+                culprits.append(f"{record!r} is already in request {number}, which is pending")
+        if culprits:
+            raise InvalidInput("ids", "; ".join(culprits))
+
+    def _check_remainder(self, more: int) -> None:
+        """Check that a record remains; without any there is nothing to compare a model with."""
+        counts = self.counts()
+        asked = sum(len(request.records) for request in self.requests("pending"))
+        if counts["public"] + counts["private"] <= asked + more:
+            raise InvalidInput("ids", "no record would remain, so there is no comparator")
