@@ -120,20 +120,20 @@ def touched(monkeypatch, model, spoil=lambda _: None):
     X, y = labelled(2)
     first = model.fitted_.job.roster.forgotten * 2
     found = []
-    for place in range(first, first + 6, 2):
-        for step in (lambda at=place: model.forget([at, at + 1]), lambda: model.add(X, y)):
-            gc.collect()
-            gc.disable()
-            tracemalloc.start()
-            try:
+    gc.disable()
+    try:
+        for place in range(first, first + 6, 2):
+            for step in (lambda at=place: model.forget([at, at + 1]), lambda: model.add(X, y)):
+                tracemalloc.start()
                 with monkeypatch.context() as patch, Touched(patch) as count:
                     step()
                     spoil(model)
                 found.append([count.bytes, tracemalloc.get_traced_memory()[1]])
-            finally:
                 tracemalloc.stop()
-                gc.enable()
-            assert not took_passes(model)
+                assert not took_passes(model)
+    finally:
+        tracemalloc.stop()
+        gc.enable()
     return np.array(found).reshape(3, 2, 2).min(axis=0).T  # tensors, then all else
 
 
