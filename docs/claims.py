@@ -17,6 +17,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 from docs.committed import Claim, need, results, rows_of_verdicts
 from docs.headline import future_work, headline, unlearning_converges
+from docs.utility import utility
 
 __all__ = ["PAGE", "claims", "claims_table", "page_of", "runs_table"]
 
@@ -51,7 +52,7 @@ def claims() -> Iterator[Claim]:
     yield from _discriminator()
     yield from _advantage()
     yield from _divergence()
-    yield from _utility()
+    yield from utility()
     yield from _audit()
     yield from future_work()
 
@@ -286,47 +287,7 @@ def _divergence() -> Iterator[Claim]:
     )
 
 
-TABLE_1 = {
-    "Quickdraw / Clipart": ((10_000, 3.102, 2.976), (30_000, 3.102, 2.965), (40_000, 3.099, 2.989)),
-    "Infograph / Real": ((10_000, 2.233, 2.495), (30_000, 2.238, 2.496), (40_000, 2.233, 2.504)),
-}
-SMALLER = "second reading: the gap of the pair that the paper calls aligned is smaller"
 TABLE_2 = ((82.59, 82.54), (81.42, 82.15), (80.40, 80.80))
-
-
-def _utility() -> Iterator[Claim]:
-    for pair, rows in TABLE_1.items():
-        losses = "; ".join(f"{u:.3f} / {r:.3f}" for _, u, r in rows)
-        signed = ", ".join(f"{100 * (u - r) / r:+.1f} %" for _, u, r in rows)
-        yield Claim(
-            "Table 1",
-            f"{pair}: loss unlearned / retrained, 10k, 30k, 40k public",
-            losses,
-            f"its own table, signed: {signed}",
-            "-",
-            "the unlearned model is better ([E37](errata.md))" if "-" in signed else "worse",
-        )
-    yield from rows_of_verdicts(
-        "alignment_utility",
-        "Table 1",
-        {
-            "norm 10: the aligned pair loses less than the misaligned one": "-10.5 %, +4.2 %",
-            "norm 40: the aligned pair loses less than the misaligned one": "-10.5 %, +4.2 %",
-            "norm 10, second reading: the signs of its table": "+4.2 %, -10.5 %, signed",
-            "norm 40, second reading: the signs of its table": "+4.2 %, -10.5 %, signed",
-            **{f"norm {norm}, {SMALLER}": "4.2 %, 10.5 %" for norm in (10, 40)},
-            "unlearned models are worse than retrained ones": "+4.2 %, -10.5 %",
-            "the gap depends little on public volume": "a point at most",
-        },
-    )
-    yield Claim(
-        "Theorem 4.1",
-        "misaligned public data makes the risk bound vacuous",
-        "exp(w D_inf)",
-        "at most 1/(1-w)",
-        "**no**",
-        "an artefact of the bound ([E28](errata.md))",
-    )
 
 
 def _audit() -> Iterator[Claim]:

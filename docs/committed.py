@@ -5,12 +5,14 @@ experiment states of its own rows.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 __all__ = ["Claim", "agreement", "need", "results", "rows_of_verdicts"]
 
+ERRATUM = re.compile(r"\bE\d+\b")
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
@@ -57,9 +59,8 @@ def rows_of_verdicts(
                 agree, _, why = row["verdict"].partition(": ")
                 if agree.startswith("not "):  # finished, run at this scale
                     continue
-                yield Claim(
-                    where, row["claim"], paper, row["found"], agreement(agree), why or agree
-                )
+                why = ERRATUM.sub(r"[\g<0>](errata.md)", why or agree)
+                yield Claim(where, row["claim"], paper, row["found"], agreement(agree), why)
 
 
 def agreement(verdict: str) -> str:

@@ -5,10 +5,11 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.alignment_utility.verdicts import PAPER, mixed, relative
+from experiments.alignment_utility.verdicts import PAPER, READINGS, mixed, relative
 from experiments.tables import verdict_table
 from expunge.report.picture import COLOURS, INK, SOFT, legend_below, save, styled, tidy
 
@@ -17,6 +18,10 @@ __all__ = ["bounds", "draw", "losses", "report"]
 Row = dict[str, Any]
 ALIGNMENTS = {"aligned": COLOURS["blue"], "misaligned": COLOURS["vermilion"]}
 MARKERS = ("o", "s", "^")  # of public volumes
+LABELS = {
+    "first": "first reading, %: unlearned against\nretrained, private test rows",
+    "second": "second reading, %: unlearned, private\ntest rows, against retrained, mixture",
+}
 
 
 def report(result: Row, folder: Path) -> str:
@@ -30,15 +35,16 @@ def report(result: Row, folder: Path) -> str:
         for pair, of in result["stands_for"].items()
         if of
     ]
+    told = f"Alignment as measured here. {'; '.join(stands)}. " if stands else ""
     head = (
         f"Scale `{scale}` on {result['device']}, {sum(result['seconds'].values()):.0f} s. Half of "
         f"the private rows forgotten at random, K = {settings['unlearn_steps']}, T = "
         f"{chain['learn_steps']}, eta = {chain['step_size']:g}, sigma = {chain['sigma']:g}, R = "
         f"{chain['radius']:g}, full batch; {settings['splits']} splits of {settings['models']} "
         "pairs of models that share their noise; errors are standard errors over splits. "
-        f"Alignment as measured here. {'; '.join(stands)}. Two readings of a relative difference: "
-        "both models on private test rows, or the unlearned model on them and the retrained one on "
-        "the training mixture, which the mismatch theorem compares."
+        f"{told}Two readings of a relative difference: both models on private test rows, or the "
+        "unlearned model on them and the retrained one on the training mixture, which the mismatch "
+        "theorem compares."
     )
     text = "\n\n".join([head, verdict_table(result), losses(result), bounds(result)])
     (folder / f"{scale}.md").write_text(text + "\n")
@@ -90,39 +96,49 @@ def bounds(result: Row) -> str:
 
 @styled
 def draw(result: Row) -> Figure:
-    variants = result["settings"]["variants"]
-    pairs = [pair for pair, _ in result["settings"]["pairs"]]
-    volumes = result["settings"]["volumes"]
-    figure = Figure(figsize=(3.2 * len(variants) + 0.8, 4.4), layout="constrained")
-    grid = figure.subplots(1, len(variants), squeeze=False, sharey=True)[0]
-    for variant, axes in zip(variants, grid, strict=True):
-        for place, pair in enumerate(pairs):
-            rows = [r for r in result["rows"] if (r["pair"], r["variant"]) == (pair, variant)]
-            for number, (row, marker) in enumerate(zip(rows, MARKERS, strict=False)):
-                shares = [100 * one for one in relative(row)]
-                axes.errorbar(
-                    place + 0.2 * (number - 1), fmean(shares), _error(shares), marker=marker,
-                    color=ALIGNMENTS.get(row["alignment"], SOFT),  # a pair of one's own has none
-                )  # fmt: skip
-        axes.axhline(0, color=INK, lw=0.8)
-        axes.set_yscale("symlog", linthresh=0.1)
-        axes.yaxis.set_major_formatter("{x:g}")
-        names = [pair.replace("_", " ").replace("/", "/\n") for pair in pairs]
-        axes.set_xticks(range(len(pairs)), names, fontsize=8)
-        axes.set_xlim(-0.5, len(pairs) - 0.5)
-        axes.set_title(variant)
-        tidy(axes, "y")
-    grid[0].set_ylabel(
-        "unlearned - retrained, % of the retrained loss\n(below 0: unlearned better; linear to 0.1)"
-    )
+    """Relative differences of losses: a line of panels for each reading, one panel a setting."""
+    settings = result["settings"]
+    variants, pairs = settings["variants"], [pair for pair, _ in settings["pairs"]]
+    figure = Figure(figsize=(3.2 * len(variants) + 0.8, 7.4), layout="constrained")
+    grid = figure.subplots(len(READINGS), len(variants), squeeze=False, sharex=True, sharey="row")
+    for reading, line in zip(READINGS, grid, strict=True):
+        for variant, axes in zip(variants, line, strict=True):
+            for place, pair in enumerate(pairs):
+                rows = [r for r in result["rows"] if (r["pair"], r["variant"]) == (pair, variant)]
+                _differences(axes, rows, reading, place)
+            _frame(axes, pairs)
+        line[0].set_ylabel(LABELS[reading])
+    for variant, axes in zip(variants, grid[0], strict=True):
+        axes.set_title(f"rows of {variant}")
     for name, colour in ALIGNMENTS.items():
-        grid[0].errorbar([], [], color=colour, lw=6, label=name)
-    for volume, marker in zip(volumes, MARKERS, strict=False):
+        grid[0][0].errorbar([], [], color=colour, lw=6, label=name)
+    for volume, marker in zip(settings["volumes"], MARKERS, strict=False):
         label = f"{volume:g} public rows a private"
-        grid[0].add_line(Line2D([], [], color=SOFT, ls="none", marker=marker, label=label))
-    splits = result["settings"]["splits"]
-    legend_below(figure, 5, f"means of {splits} splits; bars: standard errors over them")
+        grid[0][0].add_line(Line2D([], [], color=SOFT, ls="none", marker=marker, label=label))
+    note = "alignment as measured; below 0: the unlearned loss is the smaller; linear to 0.1"
+    splits = f"means of {settings['splits']} splits, bars: standard errors over them"
+    legend_below(figure, 5, f"{note}; {splits}")
     return figure
+
+
+def _differences(axes: Axes, rows: list[Row], reading: str, place: int) -> None:
+    """One point for each public volume of a pair."""
+    for number, (row, marker) in enumerate(zip(rows, MARKERS, strict=False)):
+        shares = [100 * one for one in READINGS[reading](row)]
+        axes.errorbar(
+            place + 0.2 * (number - 1), fmean(shares), _error(shares), marker=marker,
+            color=ALIGNMENTS.get(row["alignment"], SOFT),  # a pair of one's own has none
+        )  # fmt: skip
+
+
+def _frame(axes: Axes, pairs: list[str]) -> None:
+    axes.axhline(0, color=INK, lw=0.8)
+    axes.set_yscale("symlog", linthresh=0.1)
+    axes.yaxis.set_major_formatter("{x:g}")
+    names = [pair.replace("_", " ").replace("/", "/\n") for pair in pairs]
+    axes.set_xticks(range(len(pairs)), names, fontsize=8)
+    axes.set_xlim(-0.5, len(pairs) - 0.5)
+    tidy(axes, "y")
 
 
 def _error(values: list[float]) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 from experiments.datasets.pairs import INFOGRAPH, QUICKDRAW
 from experiments.split_intervals import SplitInterval, mean_interval
 
-__all__ = ["PAPER", "mixed", "named", "relative", "verdicts"]
+__all__ = ["PAPER", "READINGS", "mixed", "named", "relative", "verdicts"]
 
 Row = dict[str, Any]
 POINT = 0.01  # of the loss: what counts as little

@@ -74,7 +74,8 @@ def draw(result: Row) -> Figure:
             at = (paper, range(len(paper))) if axes is left else (alone, volumes)
             _readings(axes, result, pair, *at)
     splits = result["settings"]["splits"]
-    legend_below(figure, 5, f"means of {splits} splits and 95 % intervals over them")
+    note = f"rows of norm 10; means of {splits} splits and 95 % intervals over them"
+    legend_below(figure, 5, note)
     return figure
 
 

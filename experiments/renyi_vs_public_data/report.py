@@ -131,7 +131,8 @@ def draw(result: Row) -> Figure:
         tidy(right, "x")
     _widen(grid[0][2])
     splits = result["settings"]["splits"]
-    legend_below(figure, 4, f"means of {splits} splits and 95 % intervals over them")
+    note = f"rows of norm 10; means of {splits} splits and 95 % intervals over them"
+    legend_below(figure, 4, note)
     return figure
 
 
@@ -246,8 +247,8 @@ def draw_factors(result: Row) -> Figure:
     left.set_xlim(-0.4, len(three) - 0.6)
     splits = result["settings"]["splits"]
     note = (
-        f"means of at most {splits} splits; dotted: estimated from models; "
-        "an interval that reaches 0 ends at a fiftieth of its mean"
+        f"rows of norm 10 but for those named; means of at most {splits} splits; dotted: "
+        "estimated\nfrom models; an interval that reaches 0 ends at a fiftieth of its mean"
     )
     legend_below(figure, 4, note)
     return figure

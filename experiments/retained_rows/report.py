@@ -79,5 +79,6 @@ def draw(result: Row) -> Figure:
     axes.set_ylabel("$D_2$ with as many public rows / with none")
     tidy(axes)
     splits = result["settings"]["splits"]
-    legend_below(figure, 3, f"lines: the formula; points: {splits} splits, 95 %")
+    note = f"rows of norm {result['norm']:g}; lines: the formula; points: {splits} splits, 95 %"
+    legend_below(figure, 3, note)
     return figure

@@ -73,7 +73,7 @@ def draw(result: Row) -> Figure:
         line[0].set_ylabel("$D_2(\\pi_R^{T+K} \\,\\|\\, \\pi_U^K)$")
     models = {row["models"] for row in result["rows"] if "models" in row}
     told = f" from {min(models):,} models" if models else ""
-    note = "across: public rows for each retained private row"
+    note = "rows of norm 1; across: public rows for each retained private row"
     legend_below(figure, 4, f"{note}; estimates and attacks{told}, 95 %")
     return figure
 

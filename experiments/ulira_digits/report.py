@@ -49,7 +49,7 @@ def over_steps(result: dict[str, Any]) -> str:
     """Attacks by K, with the null control and what the large attack proves."""
     settings = result["settings"]
     lines = [
-        "| forgotten | public | K | D_2 predicted | confidence | accuracy | AUC | "
+        "| forgotten | public | K | D_2 predicted (rows of norm 1) | confidence | accuracy | AUC | "
         "null: accuracy | epsilon at least (large attack) | "
         f"most that {settings['test']} test models show |",
         "|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
