@@ -1,4 +1,4 @@
-"""The two tables of docs/paper_reproduced.md, from the results that are committed.
+"""The tables of docs/paper_reproduced.md, from the results that are committed.
 
     python docs/claims.py          rewrites them in place
 
@@ -15,32 +15,15 @@ from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
-from docs.committed import Claim, need, results, rows_of_verdicts
+from docs.committed import Claim, need, rows_of_verdicts
 from docs.headline import future_work, headline, unlearning_converges
+from docs.runs import runs_table, times_table
 from docs.utility import utility
 
-__all__ = ["PAGE", "claims", "claims_table", "page_of", "runs_table"]
+__all__ = ["PAGE", "claims", "claims_table", "page_of"]
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "paper_reproduced.md"
-EXPERIMENTS_SHOWN = (
-    "required_noise",
-    "errata",
-    "known_answers",
-    "evidence",
-    "unlearn_or_retrain",
-    "renyi_vs_public_data",
-    "initial_divergence",
-    "alignment_utility",
-    "ulira_digits",
-    "ulira_reviews",
-    "flipped_labels",
-    "sandwich",
-    "frontier",
-    "mass_unlearning",
-    "retained_rows",
-    "output_divergence",
-)
 
 
 def claims() -> Iterator[Claim]:
@@ -63,30 +46,6 @@ def claims_table() -> str:
         "|---|---|---|---|---|---|",
     ]
     return "\n".join([*lines, *(f"| {' | '.join(claim)} |" for claim in claims())])
-
-
-def runs_table() -> str:
-    """Scale, machine and seconds behind each result."""
-    lines = ["| experiment | scale run | machine | seconds | commit |", "|---|---|---|---:|---|"]
-    for name in EXPERIMENTS_SHOWN:
-        found = results(name)
-        lines.append(_run(name, found) if found else f"| `{name}` | {_awaited(name)} | | | |")
-        if larger := results(name, "large"):
-            lines.append(_run(name, larger))
-    return "\n".join(lines)
-
-
-def _run(name: str, found: dict[str, Any]) -> str:
-    seconds = found.get("seconds")
-    total = sum(seconds.values()) if isinstance(seconds, dict) else seconds
-    shown = "not recorded" if total is None else f"{total:,.0f}"
-    machine = found.get("device", "not recorded")
-    commit = found["commit"] + (f", judged {found['judged']}" if "judged" in found else "")
-    return f"| `{name}` | {found['scale']} | {machine} | {shown} | {commit} |"
-
-
-def _awaited(name: str) -> str:
-    return f"**not yet run**: `python -m experiments run {name} --scale paper`"
 
 
 def _span(values: list[int]) -> str:
@@ -418,8 +377,9 @@ def _accuracies(cell: dict[str, Any]) -> str:
 
 
 def page_of(text: str) -> str:
-    """The page with both tables renewed."""
-    for name, table in (("claims", claims_table()), ("runs", runs_table())):
+    """The page with its tables renewed."""
+    made = {"claims": claims_table(), "runs": runs_table(), "times": times_table()}
+    for name, table in made.items():
         marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         assert len(marked.findall(text)) == 1, f"{PAGE.name}: no place for the table of {name}"
         text = marked.sub(lambda found, table=table: f"{found[1]}{table}\n{found[2]}", text)

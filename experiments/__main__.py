@@ -13,6 +13,7 @@ from experiments.datasets import BadData, DataMissing, load_pair
 from experiments.datasets.embeddings import EMBEDDER
 from experiments.datasets.own import declare_pair
 from experiments.running import ROOT, Scale, Yours, draw, execute, judge, names
+from experiments.timing import note
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -45,7 +46,10 @@ def run(
     embedder: Annotated[
         str | None, typer.Option(help="module:object for images, in place of timm's DINO.")
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder for results of --pair.")] = Path("results"),
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results; ./results for --pair, else the experiment's own."),
+    ] = None,
 ) -> None:
     """Run an experiment and write its results; a smoke run leaves nothing behind."""
     yours = None
@@ -58,13 +62,14 @@ def run(
             load_pair(pair)
         except (BadData, DataMissing) as error:
             sys.exit(f"experiments: {error}")
-        yours = Yours(pair, retained, output, parse_volumes(public))
+        yours = Yours(pair, retained, parse_volumes(public))
+        output = output or Path("results")
     elif data or public or embedder:
         sys.exit("experiments: --data, --public and --embedder belong to --pair PUBLIC/PRIVATE")
     for experiment in names() if everything else [check_name(name)]:
         print(f"{experiment} ({scale})", file=sys.stderr)
         try:
-            execute(experiment, scale, yours)
+            execute(experiment, scale, yours, output)
         except (BadData, ValueError) as error:
             if yours is None:
                 raise
@@ -82,6 +87,19 @@ def parse_volumes(text: str | None) -> tuple[float, ...] | None:
     if not volumes or not all(0 <= volume < math.inf for volume in volumes) or not any(volumes):
         sys.exit(f"experiments: --public {text}: say multiples of the retained rows, such as 0,1,4")
     return volumes
+
+
+@app.command("time")
+def take_time(
+    experiments: Annotated[list[str], typer.Argument(help="One or more.")],
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for their results; nowhere if left out.")
+    ] = None,
+) -> None:
+    """Run experiments at --scale cpu and note their seconds in experiments/cpu_seconds.json."""
+    for name in [check_name(name) for name in experiments]:
+        row = note(name, output and output / name)
+        print(f"{name}: {row['seconds']:g} s, processor {row['processor_seconds'] or '-'} s")
 
 
 @app.command()

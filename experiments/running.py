@@ -20,15 +20,27 @@ import torch
 
 from experiments.parts import machine
 
-__all__ = ["ROOT", "Scale", "Yours", "commit", "draw", "execute", "judge", "names", "provenance"]
+__all__ = [
+    "ROOT",
+    "SECONDS",
+    "Scale",
+    "Yours",
+    "commit",
+    "draw",
+    "execute",
+    "judge",
+    "names",
+    "provenance",
+]
 
 ROOT = Path(__file__).parent
+SECONDS = "experiments/cpu_seconds.json"
 Scale = Literal["smoke", "cpu", "paper", "large"]
 
 
 @dataclass(frozen=True)
 class Yours:
-    """A pair of your own in place of an experiment's, and where its results go.
+    """A pair of your own in place of an experiment's.
 
     Args:
         pair: PUBLIC/PRIVATE, declared or known by name.
@@ -38,7 +50,6 @@ class Yours:
 
     pair: str
     retained: int
-    output: Path
     public: tuple[float, ...] | None = None
 
 
@@ -68,8 +79,14 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in ROOT.glob("*/run.py"))
 
 
-def execute(name: str, scale: Scale, yours: Yours | None = None) -> None:
-    """Run an experiment and write its results; a smoke run leaves nothing behind."""
+def execute(
+    name: str, scale: Scale, yours: Yours | None = None, output: Path | None = None
+) -> None:
+    """Run an experiment and write its results; a smoke run leaves nothing behind.
+
+    Args:
+        output: Where results go in place of the experiment's own folder.
+    """
     module = importlib.import_module(f"experiments.{name}.run")
     settings = settings_at(name, scale)
     if yours is not None:
@@ -82,8 +99,8 @@ def execute(name: str, scale: Scale, yours: Yours | None = None) -> None:
         "seconds": round(time.perf_counter() - start, 1),
     }
     result = {**header, **took, **outcome}
-    if yours is not None:
-        _write(name, result, yours.output)
+    if output is not None:
+        _write(name, result, output)
     elif scale == "smoke":
         with tempfile.TemporaryDirectory() as folder:
             _write(name, result, Path(folder))
@@ -143,7 +160,10 @@ def provenance() -> dict[str, Any]:
 
 
 def commit(repository: Path, experiments: list[str]) -> str | None:
-    """The commit of the code, with -dirty if anything but results and pages differs from it."""
+    """The commit of the code, with -dirty if anything but results and pages differs from it.
+
+    What experiments took is a result, too.
+    """
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
@@ -152,7 +172,7 @@ def commit(repository: Path, experiments: list[str]) -> str | None:
         return done.stdout.strip()
 
     described = git("describe", "--always")
-    places = [*(f"experiments/{name}/results/**" for name in experiments), "**/*.md"]
+    places = [*(f"experiments/{name}/results/**" for name in experiments), "**/*.md", SECONDS]
     besides = [f":(exclude,glob){place}" for place in places]
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *besides)
     return f"{described}-dirty" if described and changed else described or None

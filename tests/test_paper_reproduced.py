@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from docs import claims, labels, pipeline
+from docs import claims, committed, labels, pipeline, runs
 
 ROOT = Path(__file__).parents[1]
 PAGE = claims.PAGE.read_text()
@@ -36,9 +36,9 @@ def test_every_claim_has_all_columns_and_those_not_run_name_their_command():
 
 
 def test_an_experiment_with_results_is_never_called_not_run():
-    for line in claims.runs_table().splitlines()[2:]:
+    for line in runs.runs_table().splitlines()[2:]:
         name = re.findall("`(.*?)`", line)[0]
-        assert ("not yet run" in line) == (claims.results(name) is None)
+        assert ("not yet run" in line) == (committed.results(name) is None)
 
 
 def test_tables_and_pictures_of_the_page_exist():
@@ -112,7 +112,7 @@ def test_a_label_that_the_list_lacks_has_or_numbers_otherwise_is_named():
 
 def test_the_headline_s_verdicts_follow_from_the_frontier():
     """The public-only model is above every certified model for observer `all` from 1 % on."""
-    frontier = claims.results("frontier")
+    frontier = committed.results("frontier")
     (public,) = [
         row["accuracy"]
         for row in frontier["baselines"]
@@ -129,7 +129,7 @@ def test_the_headline_s_verdicts_follow_from_the_frontier():
 
 
 def test_the_run_as_published_is_told_as_it_was():
-    found = claims.need("known_answers", "published")
+    found = committed.need("known_answers", "published")
     told = f"reads {fmean(found['trained']):.2f} on its training samples and "
     assert told + f"{fmean(found['fresh']):.2f} on fresh" in PAGE
     assert f"{found['steps']:,} steps, {found['epochs']:,.0f} epochs" in PAGE
@@ -137,7 +137,7 @@ def test_the_run_as_published_is_told_as_it_was():
 
 
 def test_the_larger_lstms_are_told_as_they_were():
-    found, alone = (claims.need(name, "large") for name in ("ulira_reviews", "flipped_labels"))
+    found, alone = (committed.need(name, "large") for name in ("ulira_reviews", "flipped_labels"))
     control = alone["without_noise"]["accuracy"]
     low, high = 100 * min(control), 100 * max(control)
     told = (
@@ -154,7 +154,7 @@ def test_the_larger_lstms_are_told_as_they_were():
 
 
 def test_the_sandwich_is_told_of_both_kinds_of_forget_sets():
-    rows = claims.need("sandwich")["rows"]
+    rows = committed.need("sandwich")["rows"]
     spans = {}
     for kind in ("by class", "random"):
         times = [
@@ -170,7 +170,7 @@ def test_the_sandwich_is_told_of_both_kinds_of_forget_sets():
 
 def test_both_readings_of_table_1_are_told_as_they_are():
     """The second's signs are those of retraining itself; by the first, three pairs gain."""
-    rows = claims.need("alignment_utility")["rows"]
+    rows = committed.need("alignment_utility")["rows"]
     assert len(rows) == 36
     lost: dict[str, list[float]] = {}
     for row in rows:
