@@ -17,7 +17,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 from docs.committed import Claim, need, rows_of_verdicts
 from docs.headline import future_work, headline, unlearning_converges
-from docs.runs import runs_table, times_table
+from docs.runs import reruns_table, runs_table, times_table
 from docs.utility import utility
 
 __all__ = ["PAGE", "claims", "claims_table", "page_of"]
@@ -378,7 +378,12 @@ def _accuracies(cell: dict[str, Any]) -> str:
 
 def page_of(text: str) -> str:
     """The page with its tables renewed."""
-    made = {"claims": claims_table(), "runs": runs_table(), "times": times_table()}
+    made = {
+        "claims": claims_table(),
+        "runs": runs_table(),
+        "reruns": reruns_table(),
+        "times": times_table(),
+    }
     for name, table in made.items():
         marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         assert len(marked.findall(text)) == 1, f"{PAGE.name}: no place for the table of {name}"

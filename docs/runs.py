@@ -1,12 +1,13 @@
-"""What was run, where, and how long it took: two tables of docs/paper_reproduced.md."""
+"""What was run, where, and how long it took: three tables of docs/paper_reproduced.md."""
 
 from typing import Any
 
 from docs.committed import results
+from experiments.reruns import reruns
 from experiments.running import names
 from experiments.timing import LIMIT, seconds_of, times
 
-__all__ = ["EXPERIMENTS_SHOWN", "runs_table", "times_table"]
+__all__ = ["EXPERIMENTS_SHOWN", "reruns_table", "runs_table", "times_table"]
 
 EXPERIMENTS_SHOWN = (
     "required_noise",
@@ -50,6 +51,22 @@ def _run(name: str, found: dict[str, Any]) -> str:
 
 def _awaited(name: str) -> str:
     return f"**not yet run**: `python -m experiments run {name} --scale paper`"
+
+
+def reruns_table() -> str:
+    """Results that were made again, and how far they agree with those before."""
+    lines = [
+        "| result | before | again | numbers | differ | by at most, relative |",
+        "|---|---|---|---:|---:|---:|",
+    ]
+    for result, note in reruns().items():
+        name, scale = result.split(", ", 1)
+        most = f"{note['largest']:.0e}" if note["differing"] else "equal to the last bit"
+        lines.append(
+            f"| `{name}`, {scale} | {note['before']} | {note['now']} | {note['numbers']:,} "
+            f"| {note['differing']:,} | {most} |"
+        )
+    return "\n".join(lines)
 
 
 def times_table() -> str:

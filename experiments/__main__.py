@@ -12,6 +12,8 @@ import typer
 from experiments.datasets import BadData, DataMissing, load_pair
 from experiments.datasets.embeddings import EMBEDDER
 from experiments.datasets.own import declare_pair
+from experiments.first_splits import hold_first_splits
+from experiments.reruns import Agreement, take_over
 from experiments.running import ROOT, Scale, Yours, draw, execute, judge, names
 from experiments.timing import note
 
@@ -102,6 +104,29 @@ def take_time(
         print(f"{name}: {row['seconds']:g} s, processor {row['processor_seconds'] or '-'} s")
 
 
+@app.command("first-splits")
+def first_splits(
+    name: Annotated[str, typer.Argument(help="One that predicts over splits.")],
+    splits: Annotated[int, typer.Option(min=1, help="How many of them.")] = 1,
+) -> None:
+    """Make a committed result's predictions again on its first splits; note how far they agree."""
+    results_of(name, "paper")
+    print(_told(hold_first_splits(name, splits)))
+
+
+@app.command()
+def again(
+    name: Annotated[str, typer.Argument(help="One experiment.")],
+    folder: Annotated[Path, typer.Argument(help="Where `run --output` left its result.")],
+    scale: Annotated[Scale, typer.Option()] = "paper",
+) -> None:
+    """Take over a result that was made again; note how far it agrees with the one before it."""
+    place = results_of(name, scale)
+    found = take_over(name, scale, folder / f"{scale}.json")
+    print(_told(found))
+    draw(name, place)
+
+
 @app.command()
 def report(
     name: Annotated[str, typer.Argument(help="One experiment.")],
@@ -118,6 +143,13 @@ def judge_again(
 ) -> None:
     """State the verdicts of today on rows that are already there, and report them."""
     print(judge(name, results_of(name, scale)))
+
+
+def _told(found: Agreement) -> str:
+    return (
+        f"{found.numbers:,} numbers, {found.differing:,} differ, by at most {found.largest:.1e} "
+        f"{found.where}; otherwise: {', '.join(found.otherwise) or 'nothing'}"
+    )
 
 
 def results_of(name: str, scale: Scale) -> Path:

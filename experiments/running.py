@@ -21,6 +21,7 @@ import torch
 from experiments.parts import machine
 
 __all__ = [
+    "RERUNS",
     "ROOT",
     "SECONDS",
     "Scale",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).parent
-SECONDS = "experiments/cpu_seconds.json"
+SECONDS, RERUNS = "experiments/cpu_seconds.json", "experiments/reruns.json"  # notes on results
 Scale = Literal["smoke", "cpu", "paper", "large"]
 
 
@@ -162,7 +163,7 @@ def provenance() -> dict[str, Any]:
 def commit(repository: Path, experiments: list[str]) -> str | None:
     """The commit of the code, with -dirty if anything but results and pages differs from it.
 
-    What experiments took is a result, too.
+    Notes on results are results, too.
     """
 
     def git(*arguments: str) -> str:
@@ -172,7 +173,8 @@ def commit(repository: Path, experiments: list[str]) -> str | None:
         return done.stdout.strip()
 
     described = git("describe", "--always")
-    places = [*(f"experiments/{name}/results/**" for name in experiments), "**/*.md", SECONDS]
+    places = [f"experiments/{name}/results/**" for name in experiments]
+    places += ["**/*.md", SECONDS, RERUNS]
     besides = [f":(exclude,glob){place}" for place in places]
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *besides)
     return f"{described}-dirty" if described and changed else described or None
