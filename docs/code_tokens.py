@@ -35,8 +35,15 @@ ADDED = {
         "expunge/unlearning/linear/distance_bound.py",
         "expunge/unlearning/linear/newton_step.py",
         "expunge/unlearning/linear/pass_free.py",
+        "expunge/unlearning/linear/refreshing.py",
     ),
-    "records that join a fitted model": ("expunge/unlearning/linear/arrivals.py",),
+    "records that join a fitted model": (
+        "expunge/unlearning/joined_ids.py",
+        "expunge/unlearning/linear/arrivals.py",
+        "expunge/unlearning/linear/growing_rows.py",
+        "expunge/unlearning/linear/joining.py",
+        "expunge/unlearning/room.py",
+    ),
     "preprocessing in front, fitted on public records": (
         "expunge/unlearning/linear/named_steps.py",
         "expunge/unlearning/linear/pipeline.py",

@@ -161,7 +161,7 @@ def _job(
         loss=cross_entropy,
         inputs=private[0],
         targets=private[1],
-        roster=Roster.of(id_rows(None, rows, others), others),
+        roster=Roster(id_rows(None, rows, others), others),
         public_inputs=None if public is None else public[0],
         public_targets=None if public is None else public[1],
         target=EpsilonDelta(settings.epsilon, settings.delta),

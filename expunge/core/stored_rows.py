@@ -22,7 +22,7 @@ from torch import Tensor
 
 from expunge.core.sparse_rows import SparseRows, join_rows
 
-__all__ = ["KEPT", "StoredColumn", "StoredRows", "lengthened"]
+__all__ = ["KEPT", "StoredColumn", "StoredRows", "lengthened", "what_to_put_back"]
 
 KEPT = 256 << 20  # bytes that grow with the rows in memory, unless told otherwise
 MASKS = 2  # bytes a row: which rows are present
@@ -297,6 +297,11 @@ def lengthened(columns: Sequence[StoredColumn], more: Sequence[Any]) -> tuple[St
         StoredColumn(longer, column.name, column.dtype, tuple(column.shape[1:]))
         for column in columns
     )
+
+
+def what_to_put_back(column: Any, rows: Sequence[int]) -> Any:
+    """What these rows hold, to undo an erasure with; a column on disk reads them there again."""
+    return torch.empty(0) if isinstance(column, StoredColumn) else column[rows].clone()
 
 
 def _blanked(values: Any, rows: list[int]) -> Any:

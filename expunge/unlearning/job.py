@@ -1,8 +1,8 @@
 """What every strategy is given, for every kind of model: the roster, the target, the observer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from torch import Tensor
 
@@ -57,12 +57,3 @@ class Job(Secret):
     def without(self, rows: Iterable[int]) -> Self:
         """The problem after one more request, for these rows; their values are not touched."""
         return replace(self, roster=self.roster.without(rows))
-
-    def with_more(self, roster: Roster, columns: Sequence[Any]) -> Self:
-        """The problem after one more request, at which records joined.
-
-        Args:
-            roster: With those records.
-            columns: As `row_columns`, with a row for each of them at the end.
-        """
-        raise NotImplementedError

@@ -62,6 +62,11 @@ class Outcome(Secret):
         return replace(self, secret=secret)
 
     @property
+    def by_record(self) -> list[Tensor]:
+        """The secret tensors that have a row for each record."""
+        return [values for name, values in self.secret.items() if name.startswith(ROWS)]
+
+    @property
     def theta(self) -> Tensor:
         """The weights of a linear model: (outputs, features) float64."""
         return self.state["theta"]

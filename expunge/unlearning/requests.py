@@ -1,18 +1,17 @@
 """All or nothing: a request, the new state and its certificate, for every kind of model."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from expunge.accounting.certificate import Certificate
-from expunge.errors import InvalidInput, NoCertificate, NotConverged
+from expunge.errors import NoCertificate, NotConverged
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.ids import check_request
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import Job
-from expunge.unlearning.outcome import ROWS, Outcome
+from expunge.unlearning.outcome import Outcome
 
-__all__ = ["exchange", "honour", "join", "refresh"]
+__all__ = ["honour", "next_state"]
 
 State = TypeVar("State", bound=Fitted)
 
@@ -42,137 +41,32 @@ def honour(
     with fitted.rows.busy:
         rows = fitted.job.roster.rows_of(ids)
         fitted.check_request(rows)
-        after = _after(fitted, fitted.job.without(rows), fitted.strategy.forget)
-        certificate = certify(after, request)
-        accept(after)
-        secret = after.outcome.secret
-        kept = [values for name, values in secret.items() if name.startswith(ROWS)]
+        job, forget = fitted.job.without(rows), fitted.strategy.forget
+        after, certificate = next_state(fitted, job, forget, request, accept)
+        assert certificate is not None
         # Everything succeeded: only now does anything change.
-        with fitted.rows.erasing(rows, kept):
+        with fitted.rows.erasing(rows, after.outcome.by_record):
             made = after.with_certificate(certificate, rows)
             keep(made)
         return made, certificate.model_copy(deep=True)
 
 
-def join(
+def next_state(
     fitted: State,
-    columns: Sequence[Any],
-    ids: Any,
-    *,
-    again: bool = False,
-    request: str | None = None,
-    accept: Callable[[State], None] = lambda _: None,
-    keep: Callable[[State], None] = lambda _: None,
+    job: Job,
+    verb: Callable[[Any, Outcome], Outcome],
+    request: str | None,
+    accept: Callable[[State], None],
 ) -> tuple[State, Certificate | None]:
-    """Add records: the state after it, and its certificate; None while nothing was forgotten.
-
-    The earlier state refuses from then on. Another thread waits.
+    """The state after a request, which nothing is changed for, and its certificate.
 
     Args:
-        columns: Their values, as the row store has them, checked and within their bounds.
-        ids: One for each; None goes on with row numbers.
-        again: Ids that were forgotten may come back, as new records.
-        request, accept, keep: As for `honour`.
+        job: After the request.
+        verb: What the strategy does at such a request.
+        request, accept: As for `honour`.
 
-    Raises:
-        ValueError: an id that is there, has been forgotten, or is given twice, named.
-        NoCertificate: nothing was changed; the message says why.
-    """
-    check_request(request)
-    _check_room(fitted)
-    with fitted.rows.busy:
-        before = fitted.job.roster
-        roster = before.with_more(ids, len(columns[-1]), again=again)
-        fitted.check_request([before.records - 1])  # its block goes on with the new rows
-        with fitted.rows.adding(columns) as longer:  # nothing has changed if anything here fails
-            after = _after(fitted, fitted.job.with_more(roster, longer), fitted.strategy.add)
-            certificate = certify(after, request) if roster.forgotten else None
-            accept(after)
-            made = after.with_certificate(certificate, roster.last_joined)
-            keep(made)
-        return made, None if certificate is None else certificate.model_copy(deep=True)
-
-
-def exchange(
-    fitted: State,
-    gone: Any,
-    columns: Sequence[Any],
-    ids: Any,
-    *,
-    request: str | None = None,
-    accept: Callable[[State], None] = lambda _: None,
-    keep: Callable[[State], None] = lambda _: None,
-) -> tuple[State, Certificate]:
-    """Delete some records and add others, in one request: the state after it, and its certificate.
-
-    For records that are to be corrected. The earlier state refuses from then on.
-
-    Args:
-        gone: The ids of those that leave.
-        columns, ids: Of those that join, as for `join`; ids of those that leave may come back.
-        request, accept, keep: As for `honour`.
-
-    Raises:
-        ValueError: as `honour` and `join`.
-        NoCertificate: nothing was changed; the message says why.
-    """
-    check_request(request)
-    _check_room(fitted)
-    if not hasattr(fitted.strategy, "exchange"):
-        raise NoCertificate(
-            f"exchange: strategy {fitted.strategy.name!r} cannot, because its history tells who "
-            "joined by how many records there were; forget first, then add"
-        )
-    with fitted.rows.busy:
-        before = fitted.job.roster
-        rows = before.rows_of(gone)
-        roster = before.exchanged(rows, ids, len(columns[-1]))
-        touched = [*rows, before.records - 1]  # whose block goes on with the new rows
-        fitted.check_request(touched)
-        with fitted.rows.exchanging(rows, columns) as (longer, erase):
-            after = _after(fitted, fitted.job.with_more(roster, longer), fitted.strategy.exchange)
-            certificate = certify(after, request)
-            accept(after)
-            secret = after.outcome.secret
-            erase([values for name, values in secret.items() if name.startswith(ROWS)])
-            made = after.with_certificate(certificate, [*rows, *roster.last_joined])
-            keep(made)
-        return made, certificate.model_copy(deep=True)
-
-
-def _check_room(fitted: Fitted) -> None:
-    """Check that records can join this kind of model.
-
-    Raises:
-        NoCertificate: it is a network.
-    """
-    if not (fitted.job.row_columns or fitted.job.rows_on_disk):
-        raise NoCertificate("add: no records can join a network; fit again with all of them")
-
-
-def refresh(fitted: State) -> State:
-    """The same model, its secret state made anew from the records that are there.
-
-    What records forgotten since helped to make is not in it any more. Another thread waits.
-
-    Raises:
-        InvalidInput: the strategy keeps no such state.
-        NoCertificate: nothing was changed; the message says why.
-    """
-    strategy = fitted.strategy
-    if not hasattr(strategy, "refresh"):
-        raise InvalidInput("refresh", f"strategy {strategy.name!r} keeps no anchor to replace")
-    with fitted.rows.busy:
-        fitted.check_unchanged()
-        try:
-            outcome = strategy.refresh(fitted.job, fitted.outcome)
-        except NotConverged as error:
-            raise NoCertificate(str(error)) from error
-        return replace(fitted, outcome=outcome.lay_out(), fingerprint=None)
-
-
-def _after(fitted: State, job: Job, verb: Callable[[Any, Outcome], Outcome]) -> State:
-    """The state after a request, made from records that are as they were.
+    Returns:
+        No certificate where nothing has been forgotten, so that there is nothing to certify.
 
     Raises:
         NoCertificate: the strategy gave none, or read records that have changed.
@@ -186,4 +80,6 @@ def _after(fitted: State, job: Job, verb: Callable[[Any, Outcome], Outcome]) -> 
         raise
     if after.outcome.read_every_row and job.row_columns:  # else all of it has been checked
         fitted.check_unchanged()
-    return after
+    certificate = certify(after, request) if job.roster.forgotten else None
+    accept(after)
+    return after, certificate

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from expunge.core.growing import Growing
 from expunge.sampling.batches import keys_of
-from expunge.unlearning.ids import as_list, count_rows, grow, ids_by_row, new_ids
+from expunge.unlearning.ids import as_list
+from expunge.unlearning.joined_ids import count_rows, grow, ids_by_row, new_ids
 from expunge.unlearning.secrecy import Secret
 
 __all__ = ["Roster"]
@@ -36,7 +37,6 @@ class Roster(Secret):
         departures: Rows that left, sorted, for each request; none at one that only added records.
         merged: The same rows in a few sorted arrays, the longest first, to look rows up in.
         sizes: How many rows there were at fit and after each request, those that have left too.
-            Without it nobody has joined.
         room: The memory of `known_keys`.
     """
 
@@ -49,41 +49,19 @@ class Roster(Secret):
     room: Growing | None = None
 
     def __post_init__(self) -> None:
-        if self.departures and not self.merged:
-            whole = np.sort(np.concatenate(self.departures))
-            object.__setattr__(self, "merged", _merge((), whole))
         if not self.sizes:
-            whole = self.public + len(self.ids)
-            object.__setattr__(self, "sizes", (whole,) * (1 + len(self.departures)))
+            object.__setattr__(self, "sizes", (self.public + len(self.ids),))
 
     @classmethod
-    def of(
-        cls,
-        ids: Mapping[Any, int],
-        public: int,
-        left: Tensor | None = None,
-        sizes: Sequence[int] | None = None,
-    ) -> "Roster":
-        """The roster of all records at fit, with those that have joined and left since.
+    def of(cls, ids: Mapping[Any, int], public: int, left: Tensor) -> "Roster":
+        """The roster from which each record left at a request, as the property `left` says it.
 
         Args:
             ids: Row of each private id, after the public ones (`ids.id_rows`).
-            left: The request at which each record left, as the property of that name.
-            sizes: As the attribute of that name; where it is not given, nobody has joined.
-
-        Raises:
-            ValueError: the sizes are none that requests could have led to.
         """
-        rows = public + count_rows(ids)
-        last = 0 if left is None or not len(left) else int(left.max())
-        sizes = (rows,) * (1 + last) if sizes is None else sizes
-        if len(sizes) <= last:
-            raise ValueError(f"sizes {list(sizes)} of {rows} records and {last} requests")
-        departures = [
-            [] if left is None else (left == request).nonzero()[:, 0].tolist()
-            for request in range(1, len(sizes))
-        ]
-        return cls.after(ids, public, departures, sizes)
+        requests = range(1, 1 + int(left.max()))
+        departures = [(left == request).nonzero()[:, 0].tolist() for request in requests]
+        return cls.after(ids, public, departures)
 
     @classmethod
     def after(
@@ -100,7 +78,7 @@ class Roster(Secret):
             sizes: As the attribute of that name; where it is not given, nobody has joined.
 
         Raises:
-            ValueError: the sizes are none that requests could have led to.
+            ValueError: the rows and sizes are none that requests could have led to.
         """
         rows = public + count_rows(ids)
         sizes = (rows,) * (1 + len(departures)) if sizes is None else sizes
@@ -109,7 +87,7 @@ class Roster(Secret):
             raise ValueError(f"sizes {list(sizes)} of {told}")
         roster = cls(ids, public, sizes=(sizes[0],))
         for gone, size in zip(departures, sizes[1:], strict=True):
-            roster = roster._moved(gone, size)
+            roster = roster._after(gone, size)
         return roster
 
     @property
@@ -235,35 +213,26 @@ class Roster(Secret):
         Raises:
             ValueError: a row is public or has left, or no record would remain.
         """
-        gone = np.unique(np.fromiter(rows, dtype=np.int64))
-        for row in gone.tolist():
-            if not self.public <= row < self.records or self._has_left(row):
-                raise ValueError(f"forget: row {row} is no private record that is still there")
-        if len(gone) >= self.retained:
-            raise ValueError("forget: no record would remain, so there is no comparator")
-        gone.setflags(write=False)
-        return replace(
-            self,
-            departures=(*self.departures, gone),
-            merged=_merge(self.merged, gone),
-            sizes=(*self.sizes, self.records),
-        )
+        return self._after(rows, self.records)
 
-    def with_more(self, ids: Any, count: int, *, again: bool = False) -> "Roster":
+    def with_more(
+        self, ids: Any, count: int, *, again: bool = False, leaving: Iterable[int] = ()
+    ) -> "Roster":
         """The roster after one more request, at which so many records joined.
 
         Args:
             ids: One for each; None goes on with row numbers, if all so far are row numbers.
             again: Ids that were forgotten may come back.
+            leaving: Rows that leave at the same request; their ids may come back.
 
         Raises:
             ValueError: an id is there, has been forgotten, or is given twice; it is named.
         """
         if count < 1:
             raise ValueError("add: no records given")
-        listed = new_ids(self.ids, ids, count)
+        listed, gone = new_ids(self.ids, ids, count), set(leaving)
         for id_ in listed:
-            if id_ not in self.ids:
+            if id_ not in self.ids or self.ids[id_] in gone:
                 continue
             if not self._has_left(self.ids[id_]):
                 raise ValueError(f"add: id {id_!r} is already there; forget it first")
@@ -273,47 +242,30 @@ class Roster(Secret):
         keys, room = self.known_keys, self.room
         if keys is not None:
             room, keys = (room or Growing(keys)).longer(keys, keys_of(listed))
-        return replace(self, ids=known, known_keys=keys, room=room)._grown(self.records + count)
+        grown = replace(self, ids=known, known_keys=keys, room=room)
+        return grown._after(gone, self.records + count)
 
-    def exchanged(self, rows: Iterable[int], ids: Any, count: int) -> "Roster":
-        """The roster after one more request, at which these rows left and so many records joined.
-
-        Raises:
-            ValueError: as `without` and `with_more`; ids of the rows that leave may come back.
-        """
-        gone = list(rows)
-        joined = self.without(gone).with_more(ids, count, again=True)
-        return replace(
-            joined,
-            departures=joined.departures[:-1],
-            sizes=(*self.sizes, joined.records),
-        )
-
-    def _moved(self, gone: Sequence[int], size: int) -> "Roster":
+    def _after(self, rows: Iterable[int], size: int) -> "Roster":
         """The roster after one more request, at which rows left, or joined, or both.
 
         Raises:
-            ValueError: as `without` and `_grown`.
+            ValueError: as `without`, or the rows became fewer.
         """
-        if not len(gone):
-            return self._grown(size)
-        left = self.without(gone)
-        joined = left if size == left.records else left._grown(size)
-        return replace(
-            joined, departures=joined.departures[: self.request + 1], sizes=(*self.sizes, size)
-        )
-
-    def _grown(self, size: int) -> "Roster":
-        """The roster after one more request, at which rows joined.
-
-        Raises:
-            ValueError: the rows became fewer.
-        """
+        gone = np.unique(np.fromiter(rows, dtype=np.int64))
+        for row in gone.tolist():
+            if not self.public <= row < self.records or self._has_left(row):
+                raise ValueError(f"forget: row {row} is no private record that is still there")
+        if len(gone) >= self.retained:
+            raise ValueError("forget: no record would remain, so there is no comparator")
         if size < self.records:
             raise ValueError(f"{size} rows after {self.records}: rows never become fewer")
-        nobody = np.empty(0, dtype=np.int64)
-        nobody.setflags(write=False)
-        return replace(self, departures=(*self.departures, nobody), sizes=(*self.sizes, size))
+        gone.setflags(write=False)
+        return replace(
+            self,
+            departures=(*self.departures, gone),
+            merged=_merge(self.merged, gone) if len(gone) else self.merged,
+            sizes=(*self.sizes, size),
+        )
 
     def _has_left(self, row: int) -> bool:
         for rows in self.merged:

@@ -21,7 +21,8 @@ from expunge.errors import InvalidInput
 from expunge.store import Lineage, Saved
 from expunge.store.index import digest
 from expunge.unlearning.fitted import Fitted
-from expunge.unlearning.ids import RowNumbers, grow, id_rows, ids_by_row
+from expunge.unlearning.ids import RowNumbers, id_rows
+from expunge.unlearning.joined_ids import grow, ids_by_row
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.settings import rebuild
@@ -86,13 +87,7 @@ def ids_document(roster: Roster) -> list[Any] | None:
     return list(ids_by_row(roster.ids))
 
 
-def restore_roster(
-    ids: list[Any] | None,
-    private: int,
-    public: int,
-    left: Tensor,
-    sizes: list[int] | None = None,
-) -> Roster:
+def restore_roster(ids: list[Any] | None, private: int, public: int, left: Tensor) -> Roster:
     """The roster of a document and a state: who was there, and who left.
 
     The counts are held against the state before anything of their size is made.
@@ -100,20 +95,24 @@ def restore_roster(
     Args:
         ids: What `ids_document` gave.
         left: The request at which each record left, as the property of `Roster`.
-        sizes: As `Roster` has them; None if nobody has joined.
 
     Raises:
         ValueError: the state has another number of records than the document.
     """
     if min(private, public) < 0 or private + public != len(left):
         raise ValueError(f"{len(left)} records in the state, {private + public} in the document")
-    return Roster.of(restore_ids(ids, private, public, sizes), public, left, sizes)
+    return Roster.of(restore_ids(ids, private, public), public, left)
 
 
 def restore_ids(
     ids: list[Any] | None, private: int, public: int, sizes: list[int] | None = None
 ) -> Mapping[Any, int]:
-    """The row of each private id; the arguments are those of `restore_roster`."""
+    """The row of each private id.
+
+    Args:
+        ids: What `ids_document` gave.
+        sizes: As `Roster` has them; None if nobody has joined.
+    """
     first = private if sizes is None or ids is None else sizes[0] - public
     known = id_rows(None if ids is None else ids[:first], first, public)
     if ids is not None and first < private:

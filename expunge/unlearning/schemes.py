@@ -9,7 +9,7 @@ The last two mask what is forgotten and use the fixed normaliser (THEORY 2.5, 2.
 
 A record that joins is seen from the next step on. A fixed normaliser stays what it was at fit, so
 no more records may be there than then; a partition is of the records at fit, and none may join it
-(`check_room`).
+(`room`).
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,6 @@ from torch import Tensor
 
 from expunge.accounting.history import Normaliser, Phase, Poisson
 from expunge.core.checks import check_fields, count, flag, integer, share
-from expunge.errors import NoCertificate
 from expunge.sampling.batches import cyclic_partition, poisson_draw
 from expunge.unlearning.roster import Roster
 
@@ -31,8 +30,6 @@ __all__ = [
     "FullBatch",
     "PoissonBatch",
     "Scheme",
-    "check_fixed_room",
-    "check_room",
     "scheme_record",
 ]
 
@@ -183,37 +180,6 @@ class PoissonBatch:
             samples=there,
             forgotten=there - int((present & still).sum()),
             poisson=Poisson(self.rate, tuple(counts)),
-        )
-
-
-def check_room(scheme: Scheme, roster: Roster) -> None:
-    """Refuse records that have joined where the scheme does not cover them; by counts alone.
-
-    Raises:
-        NoCertificate: the scheme is not known to cover them, or divides by fewer than are there.
-    """
-    if type(scheme) not in (FullBatch, PoissonBatch):
-        raise NoCertificate(
-            f"scheme: {type(scheme).__name__} is a partition of the records at fit; records join "
-            "FullBatch() and PoissonBatch(rate) only, or fit again"
-        )
-    if scheme.normaliser == "fixed":
-        check_fixed_room(roster, type(scheme).__name__, "FullBatch()")
-
-
-def check_fixed_room(roster: Roster, divides: str, instead: str) -> None:
-    """Refuse more records than there were at fit where losses are divided by that many.
-
-    Args:
-        divides: What divides by them, and what to take `instead`; for the message.
-
-    Raises:
-        NoCertificate: there are more.
-    """
-    if roster.retained > roster.at_fit:
-        raise NoCertificate(
-            f"{roster.retained} records would be there, and {divides} divides by the "
-            f"{roster.at_fit} at fit; take {instead}, or fit again"
         )
 
 

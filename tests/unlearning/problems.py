@@ -21,7 +21,7 @@ def job_of(loss=None, *, private=60, public=40, target=(1.0, 1e-5), observer="fi
         loss=loss,
         features=torch.from_numpy(features),
         targets=torch.from_numpy(targets),
-        roster=Roster.of(id_rows(None, private, public), public),
+        roster=Roster(id_rows(None, private, public), public),
         target=EpsilonDelta(*target),
         observer=observer,
         seed=seed,

@@ -12,9 +12,10 @@ from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning import CertifiedClassifier, CertifiedPipeline, load
 from expunge.unlearning.linear.budget import metered, nominal_cost
+from expunge.unlearning.linear.joining import join
 from expunge.unlearning.linear.linear_job import attainable
 from expunge.unlearning.networks.training import Training
-from expunge.unlearning.requests import honour, join
+from expunge.unlearning.requests import honour
 from expunge.unlearning.strategy import registered_strategies
 from tests.unlearning.certificates import told
 from tests.unlearning.networks import problems as networks

@@ -12,11 +12,11 @@ from expunge.sampling.batches import keys_of
 from expunge.unlearning.ids import RowNumbers, id_rows
 from expunge.unlearning.roster import Roster
 
-NAMED = Roster.of(id_rows(["a", "b", "c"], 3, offset=10), 10)
+NAMED = Roster(id_rows(["a", "b", "c"], 3, offset=10), 10)
 
 
 def roster(private=60, public=40):
-    return Roster.of(id_rows(None, private, public), public)
+    return Roster(id_rows(None, private, public), public)
 
 
 @pytest.mark.parametrize("ids", ["b", ["b"], ("b",), np.array(["b"]), pd.Index(["b"]), {"b"}])
@@ -25,7 +25,7 @@ def test_ids_come_alone_or_in_any_collection(ids):
 
 
 def test_numpy_numbers_are_plain_numbers():
-    known = Roster.of(id_rows(np.arange(3), 3, offset=0), 0)
+    known = Roster(id_rows(np.arange(3), 3, offset=0), 0)
     assert known.rows_of([np.int64(2), 1]) == [2, 1]
 
 
@@ -85,8 +85,8 @@ def test_only_private_records_that_are_there_can_leave(row):
 
 def test_somebody_must_remain():
     with pytest.raises(ValueError, match="no comparator"):
-        Roster.of(id_rows(None, 2, 0), 0).without([0]).without([1])
-    assert Roster.of(id_rows(None, 2, 1), 1).without([1, 2]).retained == 1
+        Roster(id_rows(None, 2, 0), 0).without([0]).without([1])
+    assert Roster(id_rows(None, 2, 1), 1).without([1, 2]).retained == 1
 
 
 def test_who_left_when_is_enough_to_make_it_again():
@@ -141,7 +141,7 @@ def test_after_many_requests_whoever_left_is_looked_up_in_a_few_arrays():
 
 def test_a_roster_made_of_its_parts_knows_who_left():
     later = roster().without([40, 99]).without([50])
-    again = Roster(later.ids, later.public, later.keys, later.departures)
+    again = Roster.after(later.ids, later.public, later.departures)
     assert (again.forgotten, again.places) == (later.forgotten, later.places)
     with pytest.raises(ValueError, match="still there"):
         again.without([99])
@@ -216,7 +216,7 @@ def test_who_joined_and_left_when_is_enough_to_make_it_again():
         .with_more(["b", "e"], 2, again=True)
         .without([14])
     )
-    again = Roster.of(later.ids, later.public, later.left, later.sizes)
+    again = Roster.after(later.ids, later.public, later.departures, later.sizes)
     assert all(map(np.array_equal, again.departures, later.departures))
     assert (again.sizes, again.forgotten, again.places) == (later.sizes, 3, later.places)
     assert torch.equal(again.keys, later.keys)
@@ -224,17 +224,17 @@ def test_who_joined_and_left_when_is_enough_to_make_it_again():
 
 
 def test_records_take_the_place_of_others_in_one_request():
-    later = NAMED.with_more(["d"], 1).exchanged([11, 13], ["b", "e", "f"], 3)
+    later = NAMED.with_more(["d"], 1).with_more(["b", "e", "f"], 3, again=True, leaving=[11, 13])
     assert (later.request, later.sizes, later.forgotten) == (2, (13, 14, 17), 2)
     assert (later.last_rows, list(later.last_joined)) == ([11, 13], [14, 15, 16])
     assert later.rows_of(["b", "f"]) == [14, 16]
     assert later.present_after(1).tolist() == [True] * 14 + [False] * 3
-    again = Roster.of(later.ids, later.public, later.left, later.sizes)
+    again = Roster.after(later.ids, later.public, later.departures, later.sizes)
     assert all(map(np.array_equal, again.departures, later.departures))
     assert (again.sizes, again.places) == (later.sizes, later.places)
     assert torch.equal(again.keys, later.keys)
     with pytest.raises(ValueError, match="'d' is already there"):
-        NAMED.with_more(["d"], 1).exchanged([11], ["d"], 1)
+        NAMED.with_more(["d"], 1).with_more(["d"], 1, again=True, leaving=[11])
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_records_take_the_place_of_others_in_one_request():
 def test_sizes_that_no_requests_could_have_led_to_are_refused(sizes):
     later = NAMED.with_more(["d"], 1).without([11])
     with pytest.raises(ValueError, match=r"sizes|never become fewer"):
-        Roster.of(later.ids, later.public, later.left, sizes)
+        Roster.after(later.ids, later.public, later.departures, sizes)
 
 
 def test_joining_takes_time_in_proportion_to_the_newcomers_but_for_keys():

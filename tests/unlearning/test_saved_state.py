@@ -10,11 +10,13 @@ import torch
 from expunge.accounting.target import EpsilonDelta
 from expunge.store.index import digest
 from expunge.unlearning.linear.retrain import Retrain
+from expunge.unlearning.roster import Roster
 from expunge.unlearning.saved_state import (
     check_certificate,
     ids_document,
     lineage_of,
     outcome_document,
+    restore_ids,
     restore_outcome,
     restore_roster,
     restore_terms,
@@ -110,13 +112,14 @@ def test_a_roster_with_newcomers_comes_back_as_it_was(state):
     later = roster.without([roster.ids[gone]]).with_more(["n1", gone], 2, again=True)
     later = later.without(later.rows_of("n1")).with_more(["n2"], 1)
     counts = later.private, later.public
-    again = restore_roster(ids_document(later), *counts, later.left, list(later.sizes))
+    ids = restore_ids(ids_document(later), *counts, list(later.sizes))
+    again = Roster.after(ids, later.public, later.departures, later.sizes)
     assert dict(again.ids) == dict(later.ids)
     assert (again.sizes, again.last_joined) == (later.sizes, later.last_joined)
     assert torch.equal(again.left, later.left)
     assert torch.equal(again.keys, later.keys)
     with pytest.raises(ValueError, match="sizes"):
-        restore_roster(ids_document(later), *counts, later.left, [*later.sizes[:-1], 7])
+        Roster.after(ids, later.public, later.departures, [*later.sizes[:-1], 7])
 
 
 # What is whole and contradicts itself.

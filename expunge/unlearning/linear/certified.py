@@ -23,7 +23,7 @@ from expunge.accounting.certificate import Certificate
 from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
-from expunge.core.checks import flag, integer, path_like
+from expunge.core.checks import integer, path_like
 from expunge.core.part_engine import HERE, PartEngine, engine_called
 from expunge.core.rows import bounded_tables, public_row_norm
 from expunge.core.stored_rows import StoredRows
@@ -33,9 +33,8 @@ from expunge.losses.solver import solve
 from expunge.store import Generation
 from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
-from expunge.unlearning.holding import Holding, was_released
+from expunge.unlearning.holding import was_released
 from expunge.unlearning.ids import given_ids, id_rows
-from expunge.unlearning.linear.arrivals import arrivals
 from expunge.unlearning.linear.capacity_curve import (
     CAPACITIES,
     CapacityCurve,
@@ -54,6 +53,8 @@ from expunge.unlearning.linear.estimator_parameters import (
     check_parameters,
     row_bound,
 )
+from expunge.unlearning.linear.growing_rows import GrowingRows
+from expunge.unlearning.linear.joining import Joining
 from expunge.unlearning.linear.label_weights import plain_pairs, refuse_weights
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
@@ -61,12 +62,12 @@ from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
 from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
+from expunge.unlearning.linear.refreshing import Refreshing
 from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, Released
-from expunge.unlearning.requests import exchange, honour, join, refresh
+from expunge.unlearning.requests import honour
 from expunge.unlearning.roster import Roster
-from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
 from expunge.unlearning.strategy import Strategy, strategy_of
 
@@ -96,7 +97,7 @@ def unchanged_on_failure(
     return whole
 
 
-class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
+class Certified(Joining, Refreshing, Parameters, BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
     _state: LinearFitted | Released | None = None
@@ -184,73 +185,6 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         """
         with self.replacing() as keep:
             return honour(self.fitted_, ids, request, keep=keep)[1]
-
-    def add(
-        self,
-        X: Any,  # noqa: N803
-        y: Any,
-        ids: Any = None,
-        *,
-        again: bool = False,
-        request: str | None = None,
-    ) -> Certificate | None:
-        """Take new private records into the model; they can be forgotten like all others.
-
-        Rows, labels and targets are held to what `fit` held them to. A certificate is about the
-        records forgotten so far; while there are none, there is none.
-
-        Args:
-            ids: One for each record; "index" for a DataFrame's. None goes on with row numbers,
-                where those of the fit are.
-            again: Ids that were forgotten may come back, as new records.
-            request: A name of this request to publish: its certificate states it.
-
-        Raises:
-            ValueError: values or ids that are not taken; the first is named.
-            NoCertificate: nothing was changed; the message says why.
-        """
-        fitted = self.fitted_
-        columns, again = arrivals(self, fitted, X, y), flag("again", again)
-        ids = given_ids(ids, X)
-        with self.replacing() as keep:
-            return join(fitted, columns, ids, again=again, request=request, keep=keep)[1]
-
-    def exchange(
-        self,
-        gone: Any,
-        X: Any,  # noqa: N803
-        y: Any,
-        ids: Any = None,
-        *,
-        request: str | None = None,
-    ) -> Certificate:
-        """Delete records and take others in, in one request: for records that are corrected.
-
-        Args:
-            gone: Ids of the records that leave; one id or several.
-            X, y, ids: The records that join, as for `add`; ids of those that leave may be theirs.
-            request: A name of this request to publish: its certificate states it.
-
-        Raises:
-            ValueError, NoCertificate: as for `forget` and `add`; nothing was changed.
-        """
-        fitted = self.fitted_
-        ids = given_ids(ids, X)
-        columns = arrivals(self, fitted, X, y)
-        with self.replacing() as keep:
-            return exchange(fitted, gone, columns, ids, request=request, keep=keep)[1]
-
-    def refresh(self) -> None:
-        """Replace the anchor that requests start from: a pass over the records that are there.
-
-        The model and its certificate stay as they are. A request does so itself when the anchor
-        has grown too old or too far away; calling this at quiet times keeps requests quick.
-
-        Raises:
-            InvalidInput: the strategy keeps no anchor.
-            NoCertificate: the stored records changed.
-        """
-        self._state = refresh(self.fitted_)
 
     def placebo(self, ids: Any) -> LinearHead:
         """What forgetting these would give at the same cost if nothing were carried over.
@@ -392,7 +326,7 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
             torch.from_numpy(np.concatenate([public[1], targets])),
         )
         on_device = [column.to(self.device) for column in columns]
-        roster = Roster.of(known, count)
+        roster = Roster(known, count)
         self._learn(on_device[0], on_device[1], roster, public, bound, labels)
 
     @unchanged_on_failure
@@ -461,7 +395,7 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
             self.classes_ = labels.copy()
         self._state = LinearFitted(
             job=job,
-            rows=RowStore((job.features, job.targets)),
+            rows=GrowingRows((job.features, job.targets)),
             strategy=chosen,
             outcome=outcome.lay_out(),
             classes=labels,

@@ -41,7 +41,8 @@ from expunge.unlearning.course import (
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
-from expunge.unlearning.schemes import FullBatch, Scheme, check_room, scheme_record
+from expunge.unlearning.room import check_room
+from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
 from expunge.unlearning.strategy import Strategy
 
 __all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]

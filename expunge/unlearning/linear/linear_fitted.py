@@ -9,6 +9,7 @@ from expunge.features.frozen_steps import FrozenSteps
 from expunge.losses import Weighted
 from expunge.unlearning import model_file
 from expunge.unlearning.fitted import Fitted
+from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.public_ridge import PublicRidge
@@ -37,6 +38,7 @@ class LinearFitted(Fitted):
     """
 
     job: LinearJob
+    rows: GrowingRows
     classes: np.ndarray | None
     labels: Origin | None = None
     preprocessing: FrozenSteps | None = None

@@ -63,6 +63,12 @@ class LinearJob(Job):
         return not self.row_columns
 
     def with_more(self, roster: Roster, columns: Sequence[Any]) -> Self:
+        """The problem after one more request, at which records joined.
+
+        Args:
+            roster: With those records.
+            columns: Features and targets, with a row for each of them at the end.
+        """
         features, targets = columns
         return replace(self, roster=roster, features=features, targets=targets)
 

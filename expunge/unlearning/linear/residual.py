@@ -35,7 +35,7 @@ from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.pass_free import PROVEN, PassFree
 from expunge.unlearning.model_file import SALT, add_salt
 from expunge.unlearning.outcome import Outcome
-from expunge.unlearning.schemes import check_fixed_room
+from expunge.unlearning.room import check_fixed_room
 from expunge.unlearning.strategy import Strategy
 
 __all__ = ["Residual"]

@@ -23,6 +23,7 @@ from expunge.core.part_engine import HERE, PartEngine
 from expunge.errors import Altered, InvalidInput
 from expunge.losses import Declared
 from expunge.store import Generation, Saved, read_steadily, write
+from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
@@ -30,7 +31,6 @@ from expunge.unlearning.linear.public_ridge import PublicRidge
 from expunge.unlearning.linear.saved_rows import columns_of, follow, kept_chunks, saved_steps
 from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.roster import Roster
-from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.saved_state import (
     check_certificate,
     ids_document,
@@ -205,7 +205,7 @@ def _restored(saved: Saved, on_disk: bool, engine: PartEngine) -> LinearFitted:
     )
     fitted = LinearFitted(
         job=job,
-        rows=RowStore((features, targets), erasures=roster.request),
+        rows=GrowingRows((features, targets), erasures=roster.request),
         outcome=outcome,
         classes=head.classes,
         labels=document["labels"],

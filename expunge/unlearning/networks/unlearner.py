@@ -166,7 +166,7 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
             loss=copy.deepcopy(self.loss),
             inputs=inputs,
             targets=targets,
-            roster=Roster.of(known, public_count),
+            roster=Roster(known, public_count),
             public_inputs=others[0],
             public_targets=others[1],
             target=self.target,

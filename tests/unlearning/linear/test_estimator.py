@@ -19,10 +19,10 @@ from expunge.accounting.verification import differences
 from expunge.errors import NoCertificate
 from expunge.unlearning.linear import residual as residual_module
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
+from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
-from expunge.unlearning.row_store import RowStore
 from tests.unlearning.certificates import told
 from tests.unlearning.records import CERTIFYING, labelled, measured, state
 
@@ -484,7 +484,7 @@ def test_an_interruption_of_a_change_of_rows_leaves_the_state_that_the_rows_belo
     X, y = labelled(60)
     clf = CertifiedClassifier(strategy=Residual()).fit(X, y)
     clf.forget(1)
-    before, changing = state(clf), getattr(RowStore, change)
+    before, changing = state(clf), getattr(GrowingRows, change)
 
     @contextmanager
     def interrupted(*given):
@@ -494,7 +494,7 @@ def test_an_interruption_of_a_change_of_rows_leaves_the_state_that_the_rows_belo
                 raise KeyboardInterrupt
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(RowStore, change, interrupted)
+    monkeypatch.setattr(GrowingRows, change, interrupted)
     with pytest.raises(KeyboardInterrupt):
         getattr(clf, verb)(*given)
     monkeypatch.undo()
