@@ -28,6 +28,7 @@ from expunge.core.rows import bounded_rows
 from expunge.losses import Logistic
 from expunge.losses.objective import Objective
 from expunge.unlearning.linear.anchor import Anchor
+from expunge.unlearning.linear.by_passes import ByPasses
 from expunge.unlearning.linear.estimator import CertifiedClassifier
 from expunge.unlearning.linear.newton_step import newton_step
 from expunge.unlearning.linear.pass_free import PassFree
@@ -141,7 +142,7 @@ def gradient_norm(model: CertifiedClassifier) -> float:
     job, strategy = fitted.job, fitted.strategy
     anchor = Anchor.of(fitted.outcome.secret)
     assert anchor is not None
-    rule = PassFree(job, strategy.tolerance, strategy.reach(job), strategy.max_anchor_age)
+    rule = PassFree(ByPasses(job, strategy.tolerance), strategy.reach(job), strategy.max_anchor_age)
     step = newton_step(anchor, rule.terms, center=job.center, intercept=job.intercept)
     return float(job.objective.gradient(step.theta).norm())
 

@@ -33,6 +33,7 @@ ADDED = {
     "requests answered without a pass over the records": (
         "expunge/unlearning/linear/anchor.py",
         "expunge/unlearning/linear/distance_bound.py",
+        "expunge/unlearning/linear/few_records.py",
         "expunge/unlearning/linear/newton_step.py",
         "expunge/unlearning/linear/pass_free.py",
         "expunge/unlearning/linear/refreshing.py",

@@ -19,6 +19,7 @@ from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning import load
 from expunge.unlearning.linear import pass_free
 from expunge.unlearning.linear.anchor import SUMS, Anchor
+from expunge.unlearning.linear.by_passes import ByPasses
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.newton_step import newton_step
 from expunge.unlearning.linear.pass_free import PassFree
@@ -262,7 +263,7 @@ def test_sums_are_bit_for_bit_those_of_a_history_without_the_rows_that_left(kind
         assert not model.fitted_.outcome.read_every_row
     kept, job = anchor_of(model), model.fitted_.job
     assert kept.rows == len(there)
-    (X, y), terms = KINDS[kind][1], PassFree(job, 1e-9, 1.0, 30.0).terms
+    (X, y), terms = KINDS[kind][1], PassFree(ByPasses(job, 1e-9), 1.0, 30.0).terms
     never = Deletions(
         job.loss,
         rows_of(X, there),
@@ -304,7 +305,7 @@ def test_released_points_stay_within_the_proven_distance_of_the_exact_minimiser(
         add(model, kind, rows) if verb == "add" else model.forget([f"r{row}" for row in rows])
         job, roster = model.fitted_.job, model.fitted_.job.roster
         problem = Deletions(job.loss, job.features, job.targets, roster.present, [])
-        anchor, terms = anchor_of(model), PassFree(job, 1e-9, 1.0, 30.0).terms
+        anchor, terms = anchor_of(model), PassFree(ByPasses(job, 1e-9), 1.0, 30.0).terms
         step_taken = newton_step(anchor, terms, intercept=True)
         true = distance(step_taken.theta, optimum(problem, roster.present, anchor.point))
         assert 0 < true <= step_taken.distance <= FAR.reach(job)
@@ -327,7 +328,7 @@ def test_terms_taken_off_instead_of_added_are_caught_by_the_same_check(monkeypat
     add(model, "two classes", range(100, 110))
     job = model.fitted_.job
     problem = Deletions(job.loss, job.features, job.targets, job.roster.present, [])
-    anchor, terms = anchor_of(model), PassFree(job, 1e-9, 1.0, 30.0).terms
+    anchor, terms = anchor_of(model), PassFree(ByPasses(job, 1e-9), 1.0, 30.0).terms
     taken = newton_step(anchor, terms, intercept=True)
     assert (
         distance(taken.theta, optimum(problem, job.roster.present, anchor.point)) > taken.distance

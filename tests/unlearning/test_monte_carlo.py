@@ -19,8 +19,8 @@ from expunge.core.projection import l2_ball
 from expunge.losses import Squared
 from expunge.sampling import pngd
 from expunge.unlearning.ids import id_rows
+from expunge.unlearning.linear import by_passes as by_passes_module
 from expunge.unlearning.linear import pass_free
-from expunge.unlearning.linear import residual as residual_module
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.newton_step import NewtonStep
@@ -178,7 +178,7 @@ def test_the_strategy_itself_draws_from_the_simulated_law(strategy):
 def opposite_ends(monkeypatch, strategy):
     """The two points of the checked ball that are farthest apart, each accepted by `forget`."""
     base, ends = strategy.fit(lonely_row()), []
-    honest = residual_module.solve
+    honest = by_passes_module.solve
     for sign in (1, -1):
 
         def lying(objective, start, *, tolerance, gram, sign=sign):
@@ -186,7 +186,7 @@ def opposite_ends(monkeypatch, strategy):
             theta[0, 0] += sign * strategy.tolerance * (1 - 1e-4) / objective.loss.l2
             return theta
 
-        monkeypatch.setattr(residual_module, "solve", lying)
+        monkeypatch.setattr(by_passes_module, "solve", lying)
         outcome = strategy.forget(lonely_row(LEFT), base)
         ends.append(outcome.secret["theta"].numpy()[0])
     return ends, outcome
@@ -221,7 +221,7 @@ def test_a_third_of_the_residual_noise_and_no_unlearning_are_caught(monkeypatch)
 def ends_of_the_ball(monkeypatch, strategy):
     """The two points farthest apart that a request without a pass may go to, taken by `forget`."""
     base, left, ends = strategy.fit(lonely_row()), lonely_row().without([ROWS - 1]), []
-    best = residual_module.solve(left.objective, base.theta, tolerance=1e-14)
+    best = by_passes_module.solve(left.objective, base.theta, tolerance=1e-14)
     for sign in (1, -1):
         reach = strategy.reach(left)
         end = best.clone()

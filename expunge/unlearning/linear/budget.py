@@ -11,19 +11,14 @@ pass over n rows of d features and k outputs, there and back and through the pre
 4 (n + d) d k. A request also takes its rows out of the Gram matrix and factors it. Of wide rows the
 Gram matrix is its diagonal, and costs as little. Zeros are counted like other numbers, so that a
 budget says nothing of the rows.
-
-A request without a pass costs far less than one look at every record. What can be had for that is a
-solver on a few of them: as many as a warm start's passes over them would cost the same.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 
 from expunge.accounting.prices import WARM_PASSES
-from expunge.losses.logistic import Logistic
 from expunge.losses.metered import Meter, MeteredObjective
 from expunge.losses.objective import Objective, gram_width
 from expunge.losses.solver import solve
@@ -32,8 +27,6 @@ from expunge.unlearning.linear.linear_job import LinearJob
 __all__ = [
     "metered",
     "nominal_cost",
-    "of_few_records",
-    "step_cost",
     "warm_passes",
     "within_budget",
 ]
@@ -70,31 +63,6 @@ def within_budget(job: LinearJob, *, tolerance: float, passes: float) -> Tensor:
         return solve(counted.objective, job.beginning, tolerance=tolerance, gram=gram)
 
     return meter.limit(work, job.beginning)
-
-
-def step_cost(job: LinearJob) -> float:
-    """The cost of a request without a pass: its rows out of the sums, a factor, and products."""
-    dimension, gone = float(job.dimension), len(job.roster.last_rows)
-    sums = 2 if isinstance(job.loss, Logistic) else 1
-    return 2.0 * sums * gone * dimension**2 + dimension**3 / 3 + (2 + 2 * sums) * dimension**2
-
-
-def of_few_records(job: LinearJob, *, tolerance: float) -> Tensor:
-    """Where the solver stands, from `job.beginning`, for the cost of a request without a pass.
-
-    On records spread evenly over those retained, as many as that cost allows.
-    """
-    budget, (outputs, features) = step_cost(job), job.objective.shape
-    places = job.roster.present.nonzero()[:, 0]
-    most = int(budget / (warm_passes(job) * 4.0 * outputs * features))
-    rows = min(len(places), max(1, most))
-    spread = torch.arange(rows) * len(places) // rows
-    keep = torch.zeros(len(job.features), dtype=torch.bool)
-    keep[places[spread]] = True
-    counted, meter = metered(job, budget)
-    divisor = None if job.divisor is None else job.divisor * rows / len(places)
-    few = replace(counted.objective, keep=keep, divisor=divisor)
-    return meter.limit(lambda: solve(few, job.beginning, tolerance=tolerance), job.beginning)
 
 
 def _cost(job: LinearJob, passes: float) -> float:

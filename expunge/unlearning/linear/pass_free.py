@@ -10,28 +10,37 @@ some; where it has not, a new one would not either, and the tries get rarer.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from torch import Tensor
 
+from expunge.accounting.prices import DISTANCE
 from expunge.core.row_products import largest_of
 from expunge.losses.linear import LinearLoss
 from expunge.losses.logistic import Logistic
+from expunge.losses.objective import Gram
 from expunge.losses.row_terms import RowTerms, has_terms
-from expunge.losses.tolerances import solution_norm
+from expunge.losses.squared import Squared
 from expunge.unlearning.linear.anchor import Anchor
+from expunge.unlearning.linear.by_passes import ByPasses
+from expunge.unlearning.linear.few_records import of_few_records
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.newton_step import newton_step
+from expunge.unlearning.model_file import SALT
 
-__all__ = ["PROVEN", "PassFree", "state_bytes"]
-
-PROVEN = "the distance from the minimiser that is proven for every noised point"
+__all__ = ["PassFree", "state_bytes", "usual_reach"]
 
 DAY = 86400
 ENTRY = 16  # bytes of an exact sum's entry
 SMALLEST, LARGEST = 1e-60, 1e60  # row norms whose squares leave room
 LONGEST_WAIT = 64
+
+
+def usual_reach(loss: LinearLoss) -> float:
+    """z_max where nothing is said: 2.5e-3 over the rows' norm, times small targets' bound."""
+    size = min(1.0, loss.target_norm) if isinstance(loss, Squared) else 1.0
+    return size * DISTANCE / loss.row_norm
 
 
 def state_bytes(loss: LinearLoss, features: int) -> int:
@@ -46,15 +55,19 @@ class PassFree:
     """The rule by which a job's requests go without a pass.
 
     Args:
-        tolerance: Of the gradient norm at which passes stop.
+        passes: What a request falls back to.
         reach: z_max: how far from the minimiser the released point may provably be at most.
         max_anchor_age: In days.
     """
 
-    job: LinearJob
-    tolerance: float
+    passes: ByPasses
     reach: float
     max_anchor_age: float
+    proven: ClassVar[str] = "the distance from the minimiser that is proven for every noised point"
+
+    @property
+    def job(self) -> LinearJob:
+        return self.passes.job
 
     @staticmethod
     def is_for(loss: LinearLoss, features: int, limit: float) -> bool:
@@ -65,8 +78,7 @@ class PassFree:
     @property
     def terms(self) -> RowTerms:
         job = self.job
-        most = solution_norm(job.loss, job.center, self.tolerance)
-        return RowTerms(job.loss, job.features.shape[1], most)
+        return RowTerms(job.loss, job.features.shape[1], self.passes.farthest)
 
     @property
     def retained(self) -> tuple[str, ...]:
@@ -79,22 +91,32 @@ class PassFree:
             "records without the forgotten ones",
         )
 
-    def near(
-        self, before: dict[str, Tensor], make_passes: Callable[[Tensor], Tensor]
-    ) -> tuple[Tensor, dict[str, Tensor], bool]:
-        """A point within reach, the secret state after it, and whether passes were made.
+    def kept(self, theta: Tensor, _: Gram) -> dict[str, Tensor]:
+        """The secret state after fit."""
+        return self.anchor_at(theta).tensors()
 
-        Args:
-            before: The secret state before the request.
-            make_passes: From a point to the tolerance.
-        """
+    def near(self, before: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor], bool]:
+        """A point within reach, the secret state after it, and whether passes were made."""
         anchor, theta = self.anchor_after(before), before["theta"]
         if anchor is not None:
             theta, near = self.step(anchor)
             if near:
                 return theta, replace(anchor, served=anchor.served + 1).tensors(), False
-        theta = make_passes(theta)
+        theta = self._found(theta)
         return theta, self.after_passes(anchor, theta).tensors(), True
+
+    def anew(self, before: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The secret state with a new anchor; the model's salt stays."""
+        salt = {name: value for name, value in before.items() if name == SALT}
+        return self.anchor_at(self._found(before["theta"])).tensors() | salt
+
+    def placebo(self) -> Tensor:
+        """The solver's point from `job.beginning` on a few records: more costs more."""
+        return of_few_records(self.job, tolerance=self.passes.tolerance / 2)
+
+    def _found(self, start: Tensor) -> Tensor:
+        """A point that passes have found."""
+        return self.passes.find(start, self.job.objective.gram())
 
     def anchor_at(self, point: Tensor, wait: int = 0) -> Anchor:
         """A new anchor at a point that passes have found: one pass."""

@@ -20,31 +20,21 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.bounds import shift
 from expunge.accounting.conversions import gdp_for_epsilon
 from expunge.accounting.history import History, Phase
-from expunge.accounting.prices import DISTANCE, Price, residual_price
+from expunge.accounting.prices import Price, residual_price
 from expunge.core import release
 from expunge.core.checks import check_fields, flag, not_negative, optional, positive
 from expunge.core.randomness import normal_source
-from expunge.core.row_products import largest_of
 from expunge.errors import NoCertificate
-from expunge.losses.objective import Gram, Objective
-from expunge.losses.solver import solve
-from expunge.losses.squared import Squared
-from expunge.losses.tolerances import solution_norm
-from expunge.unlearning.linear.budget import of_few_records, warm_passes, within_budget
+from expunge.unlearning.linear.by_passes import ByPasses
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
-from expunge.unlearning.linear.pass_free import PROVEN, PassFree
-from expunge.unlearning.model_file import SALT, add_salt
+from expunge.unlearning.linear.pass_free import PassFree, usual_reach
+from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.room import check_fixed_room
 from expunge.unlearning.strategy import Strategy
 
 __all__ = ["Residual"]
 
-CHECKED = "(tolerance + rounding)/ridge, checked in float64 at the noised point"
-RETAINED = (
-    "the un-noised solution",
-    "the rows' Gram matrix, to the last bit that of the records without the forgotten ones",
-)
 MARGIN = 0.98  # of the target's mu, left to the solver's distance; the rest pays for the grid
 
 
@@ -98,22 +88,15 @@ class Residual(Strategy[LinearJob]):
         job = self.posed(job)
         job.resolution.check(self.tolerance)
         noise_std, grid = self.noise(job)
-        most = solution_norm(job.loss, job.center, self.tolerance)
-        release.check_reach(most, std=noise_std, grid=grid, setting="tolerance")
-        objective = job.objective
-        gram = objective.gram()
-        theta = solve(objective, job.beginning, tolerance=self.tolerance / 2, gram=gram)
-        whole = not job.roster.request  # else the sample is not by place in the table
-        if self.goes_without_passes(job):
-            known = self._rule(job).anchor_at(theta).tensors()
-        else:
-            known = _secret(objective, theta, gram) if whole else {"theta": theta}
-        return Outcome({"theta": theta}, None, None, noise_free=True, secret=add_salt(known))
+        passes, gram = ByPasses(job, self.tolerance), job.objective.gram()
+        release.check_reach(passes.farthest, std=noise_std, grid=grid, setting="tolerance")
+        theta = passes.solve(job.beginning, gram)
+        return _without_noise(theta, self._way(job).kept(theta, gram))
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         """A point near the retained objective's minimiser, plus one exact draw."""
         job = self.posed(job)
-        return self._noised(job, *self._near(job, before))
+        return self._noised(job, *self._way(job).near(before.secret))
 
     def add(self, job: LinearJob, before: Outcome) -> Outcome:
         """The same with records that joined; without noise while nothing has been forgotten.
@@ -126,13 +109,8 @@ class Residual(Strategy[LinearJob]):
         if self.fixed:
             check_fixed_room(job.roster, "Residual(fixed=True)", "Residual()")
         job.resolution.check(self.tolerance)
-        theta, secret, passed = self._near(job, before)
-        if job.roster.forgotten:
-            return self._noised(job, theta, secret, passed)
-        secret = add_salt(secret)
-        return Outcome(
-            {"theta": theta}, None, None, noise_free=True, secret=secret, read_every_row=passed
-        )
+        near = self._way(job).near(before.secret)
+        return self._noised(job, *near) if job.roster.forgotten else _without_noise(*near)
 
     def exchange(self, job: LinearJob, before: Outcome) -> Outcome:
         """The same with records that leave and others that join.
@@ -141,18 +119,6 @@ class Residual(Strategy[LinearJob]):
             ValueError: there are too many records for the tolerance, by counts alone.
         """
         return self.add(job, before)
-
-    def _near(self, job: LinearJob, before: Outcome) -> tuple[Tensor, dict[str, Tensor], bool]:
-        """A point within reach, the secret state after it, and whether passes were made."""
-        if self.goes_without_passes(job):
-
-            def make_passes(start: Tensor) -> Tensor:
-                return self._solve(job, start, job.objective.gram())
-
-            return self._rule(job).near(before.secret, make_passes)
-        gram = _gram_left(job, before)
-        theta = self._solve(job, before.secret["theta"], gram)
-        return theta, _secret(job.objective, theta, gram), True
 
     def _noised(
         self, job: LinearJob, theta: Tensor, secret: dict[str, Tensor], passed: bool
@@ -171,44 +137,28 @@ class Residual(Strategy[LinearJob]):
             assumptions,
             history,
             declared=self._declared(job),
-            retained=self._retained(job),
+            retained=self._way(job).retained,
             secret=secret,
             read_every_row=passed,
         )
 
     def refresh(self, job: LinearJob, before: Outcome) -> Outcome:
         """The same model, with a new anchor of the records that are there: passes over them."""
-        if not self.goes_without_passes(job):
-            return before
-        job = self.posed(job)
-        theta = self._solve(job, before.secret["theta"], job.objective.gram())
-        salt = {name: value for name, value in before.secret.items() if name == SALT}
-        return replace(before, secret=self._rule(job).anchor_at(theta).tensors() | salt)
-
-    def _solve(self, job: LinearJob, start: Tensor, gram: Gram) -> Tensor:
-        """A point within the tolerance, checked.
-
-        Raises:
-            NoCertificate: the solver's point does not satisfy its own check.
-        """
-        objective = job.objective
-        theta = solve(objective, start, tolerance=self.tolerance / 2, gram=gram)
-        residual = float(objective.gradient(theta).norm())
-        most = solution_norm(job.loss, job.center, self.tolerance)
-        if not (residual <= self.tolerance and float(theta.norm()) <= most):  # `Resolution.check`
-            raise NoCertificate("the solver's point does not satisfy its own check")
-        return theta
+        return replace(before, secret=self._way(self.posed(job)).anew(before.secret))
 
     def goes_without_passes(self, job: LinearJob) -> bool:
         """Whether requests may go without a pass; sizes and settings only."""
         limit = self.state_limit * 2**30
         return self.distance != 0 and PassFree.is_for(job.loss, job.features.shape[1], limit)
 
-    def _rule(self, job: LinearJob) -> PassFree:
-        return PassFree(job, self.tolerance, self.reach(job), self.max_anchor_age)
+    def _way(self, job: LinearJob) -> ByPasses | PassFree:
+        """How a job's requests come within reach of the minimiser."""
+        passes = ByPasses(job, self.tolerance)
+        if not self.goes_without_passes(job):
+            return passes
+        return PassFree(passes, self.reach(job), self.max_anchor_age)
 
     def _declared(self, job: LinearJob) -> tuple[str, ...]:
-        proven = PROVEN if self.goes_without_passes(job) else CHECKED
         divided = (
             f"losses are divided by {job.roster.at_fit}, the records at fit, in retraining too; "
             "that number counts as public"
@@ -216,24 +166,16 @@ class Residual(Strategy[LinearJob]):
         return (
             *((divided,) if self.fixed else ()),
             "the phase is the release: the identity map plus one exact draw; initial_distance "
-            f"is twice {proven}",
+            f"is twice {self._way(job).proven}",
             "this model only; r successive ones seen together have sqrt(r) times its mu",
         )
-
-    def _retained(self, job: LinearJob) -> tuple[str, ...]:
-        return self._rule(job).retained if self.goes_without_passes(job) else RETAINED
 
     def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
         """The solver from `job.beginning`, stopped when a request's nominal budget is spent.
 
         Where requests go without a pass, that is enough for a few records only.
         """
-        job = self.posed(job)
-        if self.goes_without_passes(job):
-            theta = of_few_records(job, tolerance=self.tolerance / 2)
-        else:
-            theta = within_budget(job, tolerance=self.tolerance / 2, passes=warm_passes(job))
-        return Outcome({"theta": theta}, None, None, noise_free=True, secret=add_salt())
+        return _without_noise(self._way(self.posed(job)).placebo())
 
     def price(self, job: LinearJob, forget: int) -> Price:
         noise_std, _ = attainable(self, job).noise(job)
@@ -244,16 +186,10 @@ class Residual(Strategy[LinearJob]):
 
         The larger of `distance` and (tol + u)/m, which passes reach.
         """
-        loss = job.loss
-        most = solution_norm(loss, job.center, self.tolerance)
-        rounding = job.resolution.gradient_rounding(most)
-        by_passes = (self.tolerance + rounding) / loss.l2 * (1 + 1e-12)
+        reach = ByPasses(job, self.tolerance).reach
         if self.distance is not None:
-            return max(self.distance, by_passes)
-        if not self.goes_without_passes(job):
-            return by_passes
-        size = min(1.0, loss.target_norm) if isinstance(loss, Squared) else 1.0
-        return max(size * DISTANCE / loss.row_norm, by_passes)
+            return max(self.distance, reach)
+        return max(usual_reach(job.loss), reach) if self.goes_without_passes(job) else reach
 
     def separation(self, job: LinearJob) -> float:
         """2 z: between two runs of the same rule. Public constants only."""
@@ -275,7 +211,7 @@ class Residual(Strategy[LinearJob]):
         assumptions = Assumptions(
             strong_convexity=0.0,
             smoothness=0.0,
-            lipschitz=job.loss.gradient_bound(solution_norm(job.loss, job.center, self.tolerance)),
+            lipschitz=job.loss.gradient_bound(ByPasses(job, self.tolerance).farthest),
             initial_distance=self.separation(job),
             marks={
                 "strong_convexity": "enforced",  # of the identity map, which this phase is
@@ -297,27 +233,11 @@ class Residual(Strategy[LinearJob]):
         return assumptions, history
 
 
-def _gram_left(job: LinearJob, before: Outcome) -> Gram:
-    """The Gram matrix of the rows still there: the kept one less the request's rows.
-
-    A new one where none was kept, by another rule or of other rows, or where the request's rows
-    are blank already: what would then be left is not the others' sum.
-    """
-    objective, gone = job.objective, job.roster.last
-    blank = bool((largest_of(objective.features[gone]) == 0).any())
-    alike = "gram" in before.secret and before.secret["gram"].ndim == objective.gram_dimensions
-    if alike and not blank:
-        rows, places, *rule = before.secret["gram_of"].tolist()
-        kept = Gram(before.secret["gram"], int(rows), int(places))
-        left = kept.without(objective.gram(gone))
-        there = (objective.sampled & job.roster.present).nonzero()
-        of_these = (left.rows, left.places) == (len(there), int(there.sum()))
-        if of_these and rule == objective.gram_rule and bool(left.total.isfinite().all()):
-            return left
-    return objective.gram(job.roster.present)
-
-
-def _secret(objective: Objective, theta: Tensor, gram: Gram) -> dict[str, Tensor]:
-    known = [gram.rows, gram.places, *objective.gram_rule]
-    gram_of = torch.tensor(known, dtype=torch.float64)
-    return {"gram": gram.total, "gram_of": gram_of, "theta": theta}
+def _without_noise(
+    theta: Tensor, secret: dict[str, Tensor] | None = None, passed: bool = True
+) -> Outcome:
+    """A model that carries no noise, before any deletion or in place of one."""
+    secret = add_salt(secret)
+    return Outcome(
+        {"theta": theta}, None, None, noise_free=True, secret=secret, read_every_row=passed
+    )

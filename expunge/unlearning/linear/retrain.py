@@ -10,7 +10,7 @@ from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History, Phase
 from expunge.accounting.prices import COLD_PASSES, Price, retrain_price
 from expunge.core.checks import check_fields, positive
-from expunge.losses.tolerances import solution_norm
+from expunge.unlearning.linear.by_passes import ByPasses
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.model_file import add_salt
@@ -42,7 +42,7 @@ class Retrain(Strategy[LinearJob]):
         assumptions = Assumptions(
             strong_convexity=loss.l2,
             smoothness=loss.curvature + loss.l2,
-            lipschitz=loss.gradient_bound(solution_norm(loss, job.center, self.tolerance)),
+            lipschitz=loss.gradient_bound(ByPasses(job, self.tolerance).farthest),
             weight_decay=loss.l2,
             marks=dict.fromkeys(names, loss.mark),
         )

@@ -211,7 +211,7 @@ def test_no_sound_strategy_says_what_would_help():
 
 def test_forget_raises_no_certificate_when_the_solver_fails(monkeypatch):
     from expunge.errors import NotConverged
-    from expunge.unlearning.linear import residual
+    from expunge.unlearning.linear import by_passes
 
     X, y = labelled(40)
     clf = CertifiedClassifier(strategy=residual.Residual(distance=0)).fit(X, y)
@@ -219,7 +219,7 @@ def test_forget_raises_no_certificate_when_the_solver_fails(monkeypatch):
     def fails(*a, **k):
         raise NotConverged("stayed above")
 
-    monkeypatch.setattr(residual, "solve", fails)
+    monkeypatch.setattr(by_passes, "solve", fails)
     with pytest.raises(NoCertificate):
         clf.forget(1)
 

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import NoCertificate
-from expunge.unlearning.linear import residual as residual_module
+from expunge.unlearning.linear import by_passes as by_passes_module
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
@@ -440,7 +440,7 @@ def test_a_solver_that_lies_gives_no_certificate_and_leaves_the_model_alone(monk
     clf = CertifiedClassifier(strategy=Residual(distance=0)).fit(X, y)
     clf.forget(1)
     before = state(clf)
-    monkeypatch.setattr(residual_module, "solve", lambda _, start, **__: start + 1e-6)
+    monkeypatch.setattr(by_passes_module, "solve", lambda _, start, **__: start + 1e-6)
     with pytest.raises(NoCertificate, match="own check"):
         clf.forget(3)
     assert state(clf) == before

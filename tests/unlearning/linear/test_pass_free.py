@@ -23,6 +23,7 @@ from expunge.losses.solver import solve
 from expunge.unlearning import load
 from expunge.unlearning.linear import pass_free
 from expunge.unlearning.linear.anchor import Anchor
+from expunge.unlearning.linear.by_passes import ByPasses
 from expunge.unlearning.linear.newton_step import NewtonStep
 from expunge.unlearning.linear.pass_free import PassFree, state_bytes
 from expunge.unlearning.linear.residual import Residual
@@ -397,7 +398,7 @@ def test_the_state_after_requests_is_that_of_a_fit_which_never_held_the_rows(cla
     never.fit(X[kept], y[kept], ids=kept)
     job = never.fitted_.job
     anchor = anchor_of(model)
-    rule = PassFree(job, 1e-9, 1.0, 30.0)
+    rule = PassFree(ByPasses(job, 1e-9), 1.0, 30.0)
     expected = Anchor.at(anchor.point, rule.terms, job.objective, job.roster.places, 0)
     assert anchor.rows == expected.rows
     assert all(map(torch.equal, sums(anchor), sums(expected)))
@@ -483,7 +484,7 @@ def test_rows_that_are_no_records_any_more_are_not_subtracted(blank):
     after = job.without([45])
     outcome = strategy.forget(after, before)
     assert outcome.read_every_row
-    fresh = PassFree(after, 1e-9, 1.0, 30.0).anchor_at(outcome.secret["theta"])
+    fresh = PassFree(ByPasses(after, 1e-9), 1.0, 30.0).anchor_at(outcome.secret["theta"])
     assert all(map(torch.equal, sums(Anchor.of(outcome.secret)), sums(fresh)))
 
 

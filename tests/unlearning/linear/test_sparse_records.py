@@ -16,6 +16,7 @@ from expunge.core.sparse_rows import SparseRows, memory_of
 from expunge.errors import InvalidInput, SettingsWarning
 from expunge.losses import objective
 from expunge.unlearning.linear import chunk_columns, saved_rows
+from expunge.unlearning.linear.by_passes import ByPasses
 from expunge.unlearning.linear.ensemble import problem_of
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
@@ -104,7 +105,7 @@ def test_within_the_bound_an_anchor_has_the_bits_that_it_has_of_dense_rows():
     for state in (ours, theirs):
         strategy = state.strategy
         reach = strategy.reach(state.job)
-        rule = PassFree(state.job, strategy.tolerance, reach, strategy.max_anchor_age)
+        rule = PassFree(ByPasses(state.job, strategy.tolerance), reach, strategy.max_anchor_age)
         gone = [PUBLIC + 4, PUBLIC + 20]
         made = rule.anchor_at(point)
         anchors.append(made.moved(gone, rule.terms, state.job.features, state.job.targets))
