@@ -214,7 +214,7 @@ def test_forget_raises_no_certificate_when_the_solver_fails(monkeypatch):
     from expunge.unlearning.linear import by_passes
 
     X, y = labelled(40)
-    clf = CertifiedClassifier(strategy=residual.Residual(distance=0)).fit(X, y)
+    clf = CertifiedClassifier(strategy=Residual(distance=0)).fit(X, y)
 
     def fails(*a, **k):
         raise NotConverged("stayed above")
