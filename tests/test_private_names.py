@@ -52,7 +52,6 @@ STILL_READ_BY_TESTS = {
     "unlearning/linear/test_estimator.py": ["_outcome"],
     "unlearning/networks/test_finetune.py": ["_finetuned"],
     "unlearning/networks/test_head.py": ["_convex", "_unfilled"],
-    "unlearning/test_strategy.py": ["_foreign"],
     "workspace/test_fit.py": ["_encoding"],
     "workspace/test_verify.py": ["_file_difference"],
 }

@@ -11,14 +11,19 @@ A strategy is added in two places: its file, and a line of OURS below, or of ano
 Nothing is imported before it is asked for: names, which the command line's help shows, are cheap.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module, metadata
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 from expunge.errors import InvalidInput
+from expunge.unlearning.foreign_strategies import (
+    check_foreign,
+    foreign_entries,
+    load_foreign,
+    record_of,
+)
 
 if TYPE_CHECKING:
     from expunge.accounting.prices import Price
@@ -27,7 +32,6 @@ if TYPE_CHECKING:
     from expunge.unlearning.outcome import Outcome
 
 __all__ = [
-    "GROUP",
     "Models",
     "Strategy",
     "registered_name",
@@ -38,7 +42,6 @@ __all__ = [
 ]
 
 Models = Literal["linear", "network"]  # the kinds of model
-GROUP = "expunge.strategies"
 OURS: Mapping[Models, Mapping[str, str]] = MappingProxyType(
     {
         "linear": {
@@ -60,12 +63,7 @@ OURS: Mapping[Models, Mapping[str, str]] = MappingProxyType(
     }
 )
 VERBS = ("name", "observers", "fit", "forget", "add", "placebo", "price")
-OF_NETWORKS = (
-    "cost",
-    "keeps_backbone",
-    "runs_the_loss",
-    "starts_anew",
-)  # `NetworkStrategy` has them
+OF_NETWORKS = ("cost", "keeps_backbone", "runs_the_loss", "starts_anew")  # `NetworkStrategy`'s
 
 Given = TypeVar("Given", bound="Job", contravariant=True)
 
@@ -131,7 +129,12 @@ class Strategy(Protocol[Given]):
 
 def strategy_names(models: Models) -> list[str]:
     """The names that a user may give, ours first."""
-    return [*OURS[models], *sorted(_foreign(models))]
+    return [*OURS[models], *_foreign_names(models)]
+
+
+def _foreign_names(models: Models) -> list[str]:
+    """The names of other packages' strategies; none of ours can be overridden."""
+    return sorted(foreign_entries(models).keys() - OURS[models].keys())
 
 
 def registered_strategies(models: Models, *, foreign: bool = True) -> dict[str, Any]:
@@ -141,7 +144,7 @@ def registered_strategies(models: Models, *, foreign: bool = True) -> dict[str, 
         foreign: Those of other packages too, as far as they load.
     """
     records = [_load(models, name) for name in OURS[models]]
-    for name in sorted(_foreign(models)) if foreign else ():
+    for name in _foreign_names(models) if foreign else ():
         with suppress(InvalidInput):  # whoever names it is told why it does not load
             records.append(_load(models, name))
     return {record.name: record for record in reversed(records)}
@@ -192,18 +195,6 @@ def registered_type(name: str) -> type:
     raise ValueError(f"strategy {name!r} is not known here")
 
 
-@functools.cache
-def _foreign(models: Models) -> Mapping[str, metadata.EntryPoint]:
-    """The strategies that other packages register, by name; looked up once in a process."""
-    offered = metadata.entry_points(group=GROUP)
-    of_this_kind = {
-        entry.name.removeprefix(f"{models}."): entry
-        for entry in sorted(offered, key=lambda entry: entry.value, reverse=True)
-        if entry.name.startswith(f"{models}.")
-    }
-    return MappingProxyType({n: e for n, e in of_this_kind.items() if n not in OURS[models]})
-
-
 def _load(models: Models, name: str) -> Any:
     """The record of a registered name, with its default settings.
 
@@ -212,17 +203,9 @@ def _load(models: Models, name: str) -> Any:
     """
     if name in OURS[models]:
         module, attribute = OURS[models][name].split(":")
-        registration = getattr(import_module(f"expunge.unlearning.{module}"), attribute)
-        return registration() if isinstance(registration, type) else registration
-    entry = _foreign(models)[name]
-    try:
-        registration = entry.load()
-        record = registration() if isinstance(registration, type) else registration
-    except (Exception, SystemExit) as error:
-        raise InvalidInput("strategy", f"{name}: {entry.value} does not load: {error}") from error
+        return record_of(getattr(import_module(f"expunge.unlearning.{module}"), attribute))
+    record = load_foreign(models, name)
     _check(models, record)
-    if record.name != name:
-        raise InvalidInput("strategy", f"{name}: {entry.value} calls itself {record.name!r}")
     return record
 
 
@@ -232,17 +215,9 @@ def _check(models: Models, record: Any) -> None:
     Raises:
         InvalidInput: the record lacks a verb, or takes such a name.
     """
-    from expunge.accounting.kinds import KINDS
-
     verbs = (*VERBS, *OF_NETWORKS) if models == "network" else VERBS
     missing = [verb for verb in verbs if not hasattr(record, verb)]
     if missing:
         raise InvalidInput("strategy", f"{record!r} lacks {', '.join(missing)}")
-    if type(record).__module__.startswith("expunge."):
-        return
-    comparator = getattr(record, "comparator", None)
-    if not (isinstance(comparator, str) and comparator.strip()):
-        raise InvalidInput("strategy", f"{record!r} lacks comparator, which certificates name")
-    if record.name in KINDS:
-        taken = f"{record.name!r} is a strategy of expunge: certificates would mean that one"
-        raise InvalidInput("strategy", f"{type(record).__qualname__}: {taken}")
+    if not type(record).__module__.startswith("expunge."):
+        check_foreign(record)
