@@ -45,18 +45,21 @@ ADDED = {
         "expunge/unlearning/linear/joining.py",
         "expunge/unlearning/room.py",
     ),
+    "strategies of other packages": ("expunge/unlearning/foreign_strategies.py",),
     "preprocessing in front, fitted on public records": (
         "expunge/unlearning/linear/named_steps.py",
         "expunge/unlearning/linear/pipeline.py",
     ),
     "rows saved in chunks, and left on disk until they are asked for": (
         "expunge/unlearning/linear/saved_rows.py",
+        "expunge/unlearning/linear/stored_fit.py",
     ),
     "settings from public records, and warnings of poor ones": (
         "expunge/unlearning/linear/capacity_curve.py",
         "expunge/unlearning/linear/poor_settings.py",
         "expunge/unlearning/linear/public_folds.py",
         "expunge/unlearning/linear/public_ridge.py",
+        "expunge/unlearning/linear/public_settings.py",
         "expunge/unlearning/linear/rehearsal.py",
     ),
     "sparse rows": (

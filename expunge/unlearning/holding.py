@@ -5,7 +5,8 @@ After pickling only what may be handed out of it is left, which predicts and can
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
@@ -13,10 +14,12 @@ from expunge.errors import NoCertificate
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.released import RELEASED_ONLY
 
-__all__ = ["Holding", "was_released"]
+__all__ = ["Holding", "unchanged_on_failure", "was_released"]
 
 State = TypeVar("State", bound=Fitted)
 Handed = TypeVar("Handed")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 class Holding(Generic[State, Handed]):
@@ -87,3 +90,21 @@ def was_released(before: Any) -> bool:
     if isinstance(before, Fitted):
         return before.released or before.released_before
     return before is not None
+
+
+def unchanged_on_failure(
+    verb: Callable[Concatenate[Any, Given], Result],
+) -> Callable[Concatenate[Any, Given], Result]:
+    """Make a verb leave the estimator as it was where it fails."""
+
+    @wraps(verb)
+    def whole(self: Any, *given: Given.args, **named: Given.kwargs) -> Result:
+        before = dict(vars(self))
+        try:
+            return verb(self, *given, **named)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return whole

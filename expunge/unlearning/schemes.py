@@ -13,7 +13,7 @@ no more records may be there than then; a partition is of the records at fit, an
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -75,6 +75,7 @@ class FullBatch:
     """
 
     fixed: bool = False
+    load: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, fixed=flag)
@@ -83,17 +84,11 @@ class FullBatch:
     def normaliser(self) -> Normaliser:
         return "fixed" if self.fixed else "mean"
 
-    @property
-    def load(self) -> float:
-        return 1.0
-
     def batch(self, roster: Roster, step: int, index: int) -> Batch:
         return Batch(roster.present, roster.at_fit if self.fixed else roster.retained)
 
     def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
-        there = int(present.sum())
-        left = int((present & roster.present).sum())
-        return replace(phase, samples=there, forgotten=there - left)
+        return _counted(phase, roster, present)
 
 
 @dataclass(frozen=True)
@@ -107,17 +102,11 @@ class Cyclic:
 
     batches: int
     seed: int = 0
+    normaliser: ClassVar[Normaliser] = "fixed"
+    load: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, batches=count(1), seed=integer)
-
-    @property
-    def normaliser(self) -> Normaliser:
-        return "fixed"
-
-    @property
-    def load(self) -> float:
-        return 1.0
 
     def batch(self, roster: Roster, step: int, index: int) -> Batch:
         batch, sizes = self._partition(roster)
@@ -127,13 +116,8 @@ class Cyclic:
     def record(self, phase: Phase, roster: Roster, present: Tensor, first_step: int) -> Phase:
         batch, sizes = self._partition(roster)
         gone = torch.bincount(batch[present & ~roster.present], minlength=self.batches)
-        return replace(
-            phase,
-            samples=int(present.sum()),
-            forgotten=int(gone.sum()),
-            batches=tuple(gone.tolist()),
-            batch_size=sizes,
-        )
+        batches = tuple(gone.tolist())
+        return replace(_counted(phase, roster, present), batches=batches, batch_size=sizes)
 
     def _partition(self, roster: Roster) -> tuple[Tensor, tuple[int, ...]]:
         """Batches of the original records, and their sizes; an empty batch is divided by 1."""
@@ -153,13 +137,10 @@ class PoissonBatch:
 
     rate: float
     seed: int = 0
+    normaliser: ClassVar[Normaliser] = "fixed"
 
     def __post_init__(self) -> None:
         check_fields(self, rate=share, seed=integer)
-
-    @property
-    def normaliser(self) -> Normaliser:
-        return "fixed"
 
     @property
     def load(self) -> float:
@@ -174,13 +155,14 @@ class PoissonBatch:
         for step in range(first_step, first_step + phase.steps):
             drawn = present & poisson_draw(roster.keys, self.rate, self.seed, step)
             counts.append((int((drawn & still).sum()), int((drawn & ~still).sum())))
-        there = int(present.sum())
-        return replace(
-            phase,
-            samples=there,
-            forgotten=there - int((present & still).sum()),
-            poisson=Poisson(self.rate, tuple(counts)),
-        )
+        drawn = Poisson(self.rate, tuple(counts))
+        return replace(_counted(phase, roster, present), poisson=drawn)
+
+
+def _counted(phase: Phase, roster: Roster, present: Tensor) -> Phase:
+    """The phase with how many records it saw, and how many of them have left since."""
+    there = int(present.sum())
+    return replace(phase, samples=there, forgotten=there - int((present & roster.present).sum()))
 
 
 def scheme_record(name: str, value: Any) -> Scheme:

@@ -6,11 +6,9 @@ the certificate is enforced. A request changes everything or nothing.
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -24,22 +22,18 @@ from expunge.accounting.prices import Price
 from expunge.accounting.reservations import Origin
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.checks import integer, path_like
-from expunge.core.part_engine import HERE, PartEngine, engine_called
+from expunge.core.part_engine import HERE, PartEngine
 from expunge.core.rows import bounded_tables, public_row_norm
-from expunge.core.stored_rows import StoredRows
 from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Rows, Targets
 from expunge.losses.solver import solve
-from expunge.store import Generation
+from expunge.store import Generation, write
 from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
-from expunge.unlearning.holding import was_released
+from expunge.unlearning.holding import unchanged_on_failure, was_released
 from expunge.unlearning.ids import given_ids, id_rows
 from expunge.unlearning.linear.capacity_curve import (
-    CAPACITIES,
-    CapacityCurve,
     check_own_capacity,
-    draw_curve,
     with_capacity,
 )
 from expunge.unlearning.linear.checked_rows import alike, checked_records, checked_rows
@@ -49,21 +43,21 @@ from expunge.unlearning.linear.choice import (
     prices,
 )
 from expunge.unlearning.linear.estimator_parameters import (
-    Parameters,
     check_parameters,
     row_bound,
 )
 from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.joining import Joining
 from expunge.unlearning.linear.label_weights import plain_pairs, refuse_weights
-from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
 from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
-from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
+from expunge.unlearning.linear.public_settings import PublicSettings
 from expunge.unlearning.linear.refreshing import Refreshing
-from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
+from expunge.unlearning.linear.saved_estimator import generation_of
+from expunge.unlearning.linear.saved_rows import follow
+from expunge.unlearning.linear.stored_fit import FitsStored
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, Released
 from expunge.unlearning.requests import honour
@@ -71,46 +65,15 @@ from expunge.unlearning.roster import Roster
 from expunge.unlearning.settings import describe
 from expunge.unlearning.strategy import Strategy, strategy_of
 
-__all__ = ["Certified", "unchanged_on_failure"]
+__all__ = ["Certified"]
 
 WRITTEN_ANEW = ("classes", "class_weight")  # parameters that a file holds in another form
 
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
 
-
-def unchanged_on_failure(
-    verb: Callable[Concatenate[Any, Given], Result],
-) -> Callable[Concatenate[Any, Given], Result]:
-    """Make a verb leave the estimator as it was where it fails."""
-
-    @wraps(verb)
-    def whole(self: Any, *given: Given.args, **named: Given.kwargs) -> Result:
-        before = dict(vars(self))
-        try:
-            return verb(self, *given, **named)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return whole
-
-
-class Certified(Joining, Refreshing, Parameters, BaseEstimator):
+class Certified(Joining, Refreshing, PublicSettings, FitsStored, BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
     _state: LinearFitted | Released | None = None
-    _apart: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-
-    def choose_on(self, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Have the next fit choose `l2="public"` on these parts of the public records.
-
-        Args:
-            parts: Rows and labels of each; what made the rows was fitted on the other parts, where
-                labels shaped it.
-        """
-        self._apart = tuple(parts)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._state is not None
@@ -144,7 +107,14 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
         X, y = checked_records(self, X, y, y_numeric=is_regressor(self))  # noqa: N806
         rows, answers = self._public_records(public, X)
         targets, public_targets, labels = self._answers(y, answers)
-        self._fit(X, targets, (rows, public_targets), ids, labels)
+        bound = self.row_bound_of(rows)
+        columns = (
+            bounded_tables([rows, X], bound),
+            torch.from_numpy(np.concatenate([public_targets, targets])),
+        )
+        features, values = (column.to(self.device) for column in columns)
+        roster = Roster(id_rows(ids, X.shape[0], offset=rows.shape[0]), rows.shape[0])
+        self._learn(features, values, roster, (rows, public_targets), bound, labels)
         return self
 
     @property
@@ -162,16 +132,6 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
     @property
     def intercept_(self) -> np.ndarray:
         return self._head.theta.numpy()[:, -1].copy()
-
-    @property
-    def l2_(self) -> float:
-        """The ridge of this fit; `fitted_.ridge` says what it was chosen from, if it was."""
-        return self._head.loss.l2
-
-    @property
-    def row_norm_(self) -> float:
-        """B of this fit: rows above it are scaled down to it."""
-        return self._head.loss.row_norm
 
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several.
@@ -219,10 +179,9 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
             ValueError: the folder holds something else, a later request or another fit's, the
                 model has a loss of the user's, or a parameter set since fit cannot be saved.
         """
-        path_like("folder", folder)
-        fitted, kept = self.fitted_, self._kept_parameters()
-        self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
-        write_fitted(fitted, folder, type(self).__name__, kept)
+        fitted = self.fitted_
+        write(folder, self.generation(folder))
+        follow(fitted, Path(folder))
 
     def generation(self, folder: str | Path) -> Generation:
         """What `save` writes into this folder, for whoever commits it together with other things.
@@ -232,7 +191,7 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
         """
         path_like("folder", folder)
         fitted, kept = self.fitted_, self._kept_parameters()
-        self._state = replace(fitted, copied=True)
+        self._state = replace(fitted, copied=True)  # even if interrupted: it may be there
         return generation_of(fitted, folder, type(self).__name__, kept)
 
     def _kept_parameters(self) -> dict[str, Any]:
@@ -269,19 +228,6 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
             raise ValueError(f"forget: {forget} of {job.roster.private} private records")
         return prices(job, forget)
 
-    def capacity_curve(self, capacities: Sequence[float] = CAPACITIES) -> CapacityCurve:
-        """What noisy learning for so large shares of the private records costs, on public records.
-
-        For observer "all", and wherever a model is to be noisy from the start. Beside each score
-        stands that of the public-only model, which no deletion ever touches.
-
-        Raises:
-            InvalidInput: too few public records.
-        """
-        job, strategy = self.fitted_.job, self.fitted_.strategy
-        noisy = hasattr(strategy, "chosen_sigma")
-        return draw_curve(job, strategy if noisy else Langevin(), capacities)
-
     def __getstate__(self) -> dict[str, Any]:
         """What pickle writes: parameters and, of a fitted estimator, what may be handed out."""
         state = {name: value for name, value in vars(self).items() if name != "_state"}
@@ -293,71 +239,16 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
 
     def __copy__(self) -> "Certified":
         """A copy that shares the state; both say from now on that another one may exist."""
-        return self._copied(dict(vars(self)))
+        return self._with({**vars(self), "_state": copy.copy(self._state)})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Certified":
         """A copy with records and secrets: it can forget on its own; its certificates say so."""
-        return self._copied(
-            {name: copy.deepcopy(value, memo) for name, value in vars(self).items()}
-        )
+        return self._with(copy.deepcopy(vars(self), memo))
 
-    def _copied(self, attributes: dict[str, Any]) -> "Certified":
+    def _with(self, attributes: dict[str, Any]) -> "Certified":
         other = type(self).__new__(type(self))
         vars(other).update(attributes)
-        for each in (self, other):
-            if isinstance(each._state, LinearFitted):
-                each._state = replace(each._state, copied=True)
         return other
-
-    def _fit(
-        self,
-        private: Any,
-        targets: np.ndarray,
-        public: tuple[Any, np.ndarray],
-        ids: Any,
-        labels: np.ndarray | None = None,
-    ) -> None:
-        """Learn; nothing of an earlier fit changes before everything has succeeded."""
-        bound = self.row_bound_of(public[0])
-        count = public[0].shape[0]
-        known = id_rows(ids, private.shape[0], offset=count)
-        columns = (
-            bounded_tables([public[0], private], bound),
-            torch.from_numpy(np.concatenate([public[1], targets])),
-        )
-        on_device = [column.to(self.device) for column in columns]
-        roster = Roster(known, count)
-        self._learn(on_device[0], on_device[1], roster, public, bound, labels)
-
-    @unchanged_on_failure
-    def fit_stored(
-        self,
-        rows: StoredRows,
-        public: tuple[Any, np.ndarray],
-        bound: float,
-        labels: np.ndarray | None,
-        engine: str | PartEngine = HERE,
-    ) -> Self:
-        """Learn from rows on disk, public ones first, bounded and with their labels as numbers.
-
-        Ids of the private ones are their numbers, from 0 on.
-
-        Args:
-            rows: Columns `features`, by `core.rows.bounded_rows`, and `targets`.
-            public: The public rows once more, before they were bounded, and their targets.
-            bound: What norms are bounded to; by public constants or public rows only.
-            labels: All labels, sorted; None for a regression.
-            engine: Computes the parts of passes, now and at requests: "local", "ray" or one of
-                your own. Certificates do not depend on it.
-        """
-        self._check_parameters()
-        engine = engine_called(engine)
-        features, targets = rows.column("features"), rows.column("targets")
-        self.n_features_in_ = features.shape[1] - 1
-        count = public[0].shape[0]
-        roster = Roster(id_rows(None, len(features) - count, count), count)
-        self._learn(features, targets, roster, public, bound, labels, engine)
-        return self
 
     def _learn(
         self,
@@ -369,9 +260,8 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
         labels: np.ndarray | None,
         engine: PartEngine = HERE,
     ) -> None:
-        """Learn from bounded rows; only then anything of the estimator changes."""
-        ridge = self._public_ridge(public, labels, len(features))
-        self._apart = ()
+        """Learn from bounded rows; nothing of an earlier fit changes before it has succeeded."""
+        ridge = self.choose_ridge(self._make_loss, public, labels, len(features))
         l2 = float(self.l2) if ridge is None else ridge.l2
         seed = None if self.random_state is None else int(self.random_state)
         job = self._with_reference(
@@ -414,24 +304,6 @@ class Certified(Joining, Refreshing, Parameters, BaseEstimator):
 
     def _make_loss(self, l2: float, row_norm: float, labels: np.ndarray | None) -> LinearLoss:
         raise NotImplementedError
-
-    def _public_ridge(
-        self, public: tuple[Any, np.ndarray], labels: np.ndarray | None, records: int
-    ) -> PublicRidge | None:
-        """The ridge chosen on public records; None where a number was given."""
-        if self.l2 != "public":
-            return None
-        return choose_ridge(
-            *public,
-            lambda l2, row_norm: self._make_loss(l2, row_norm, labels),
-            row_norm="public" if self.row_norm == "public" else float(self.row_norm),
-            records=records,
-            classes=labels is not None,
-            apart=[
-                (rows, y.astype(np.float64) if labels is None else np.searchsorted(labels, y))
-                for rows, y in self._apart
-            ],
-        )
 
     def _public_records(self, public: Any, like: Any) -> tuple[Any, np.ndarray]:
         """Public rows and labels in the private rows' form and precision; none is none."""

@@ -30,9 +30,9 @@ from expunge.features.public_fitting import check_steps, fit_halves, fit_steps
 from expunge.features.public_range import describe_outside
 from expunge.features.row_blocks import count_rows, take_rows
 from expunge.features.rows_apart import PROBE
-from expunge.unlearning.holding import was_released
+from expunge.unlearning.holding import unchanged_on_failure, was_released
 from expunge.unlearning.ids import given_ids
-from expunge.unlearning.linear.certified import Certified, unchanged_on_failure
+from expunge.unlearning.linear.certified import Certified
 from expunge.unlearning.linear.estimator import (
     ESTIMATORS,
     CertifiedClassifier,

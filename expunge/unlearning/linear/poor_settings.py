@@ -23,7 +23,7 @@ __all__ = ["warn_of_poor_settings"]
 
 ROWS = 1024  # public ones whose norms are looked at
 UNLIKE = 1.5  # how far apart the factors are by which nine in ten and one in ten rows are scaled
-LEVEL = 6  # from here to the caller of `fit`
+LEVEL = 5  # from here to the caller of `fit`
 
 
 def warn_of_poor_settings(job: LinearJob, strategy: Any, public: Any) -> None:

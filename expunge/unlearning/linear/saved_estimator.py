@@ -22,13 +22,13 @@ from expunge.core.checks import flag, instance, optional, path_like
 from expunge.core.part_engine import HERE, PartEngine
 from expunge.errors import Altered, InvalidInput
 from expunge.losses import Declared
-from expunge.store import Generation, Saved, read_steadily, write
+from expunge.store import Generation, Saved, read_steadily
 from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.public_ridge import PublicRidge
-from expunge.unlearning.linear.saved_rows import columns_of, follow, kept_chunks, saved_steps
+from expunge.unlearning.linear.saved_rows import columns_of, kept_chunks, saved_steps
 from expunge.unlearning.model_file import salt_in
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.saved_state import (
@@ -44,28 +44,10 @@ from expunge.unlearning.saved_state import (
 )
 from expunge.unlearning.settings import describe
 
-__all__ = ["generation_of", "read_fitted", "write_fitted"]
+__all__ = ["generation_of", "read_fitted"]
 
 Made = TypeVar("Made")
 POINTS = ("start", "center")
-
-
-def write_fitted(
-    fitted: LinearFitted, folder: str | Path, kind: str, parameters: Mapping[str, Any]
-) -> None:
-    """Save a fitted model into a folder, in place of the state before.
-
-    Args:
-        kind: Which estimator it belongs to.
-        parameters: What JSON is to bring back for the estimator.
-
-    Raises:
-        ValueError: the folder holds something else, a later request or another fit's, or the
-            model has a loss of the user's.
-        NoCertificate: the stored records changed.
-    """
-    write(folder, generation_of(fitted, folder, kind, parameters))
-    follow(fitted, Path(folder))
 
 
 def generation_of(
@@ -74,7 +56,8 @@ def generation_of(
     """A fitted model as the next generation of a folder, which keeps chunks that do not change.
 
     Args:
-        kind, parameters: As for `write_fitted`.
+        kind: Which estimator it belongs to.
+        parameters: What JSON is to bring back for the estimator.
 
     Raises:
         ValueError: the model has a loss of the user's.
