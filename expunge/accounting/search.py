@@ -1,12 +1,13 @@
-"""Searches over whole numbers."""
+"""Searches over whole numbers, and over scales."""
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import TypeVar
 
 from expunge.errors import Refused
 
-__all__ = ["first_where", "least_of_valley", "least_where"]
+__all__ = ["first_where", "least_of_valley", "least_scale", "least_where"]
 
 SCAN = 48  # neighbouring candidates that are all tried
 MOST = 2**50
@@ -41,6 +42,18 @@ def least_where(holds: Callable[[int], bool], otherwise: str) -> int:
         if high > MOST:
             raise Refused(otherwise)
     return low + 1 + first_where(lambda n: holds(low + 1 + n), high - low - 1)
+
+
+def least_scale(met: Callable[[float], bool], low: float, high: float, within: float) -> float:
+    """The least scale at which a monotone condition holds, from above, up to a factor.
+
+    Args:
+        low, high, within: Logarithms of where it lies, and of the factor.
+    """
+    while high - low > within:
+        middle = (low + high) / 2
+        low, high = (low, middle) if met(math.exp(middle)) else (middle, high)
+    return math.exp(high)
 
 
 Value = TypeVar("Value", float, Decimal)

@@ -44,24 +44,28 @@ __all__ = [
 
 # Loaded when asked for: solvers and kernels run where pydantic is not installed.
 _HOMES = {
-    "linear.estimator": ("CertifiedClassifier", "CertifiedRegressor"),
-    "linear.langevin": ("Langevin", "NoiseFirst"),
-    "networks.clipped": ("Clipped",),
-    "networks.finetune": ("HeadFinetune",),
-    "networks.head": ("Head",),
-    "networks.langevin": ("NetworkLangevin",),
-    "networks.retrain": ("RetrainNetwork",),
-    "networks.training": ("Training",),
-    "networks.unlearner": ("TorchUnlearner",),
-    "linear.pipeline": ("CertifiedPipeline", "load"),
-    "linear.residual": ("Residual",),
-    "linear.retrain": ("Retrain",),
-    "schemes": ("Cyclic", "FullBatch", "PoissonBatch"),
+    "CertifiedClassifier": "linear.estimator",
+    "CertifiedPipeline": "linear.pipeline",
+    "CertifiedRegressor": "linear.estimator",
+    "Clipped": "networks.clipped",
+    "Cyclic": "schemes",
+    "FullBatch": "schemes",
+    "Head": "networks.head",
+    "HeadFinetune": "networks.finetune",
+    "Langevin": "linear.langevin",
+    "NetworkLangevin": "networks.langevin",
+    "NoiseFirst": "linear.langevin",
+    "PoissonBatch": "schemes",
+    "Residual": "linear.residual",
+    "Retrain": "linear.retrain",
+    "RetrainNetwork": "networks.retrain",
+    "TorchUnlearner": "networks.unlearner",
+    "Training": "networks.training",
+    "load": "linear.pipeline",
 }
 
 
 def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"expunge.unlearning.{home}"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"expunge.unlearning.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'expunge.unlearning' has no attribute {name!r}")

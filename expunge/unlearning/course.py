@@ -7,6 +7,7 @@ each of them saw, and that the last step before a release carries exact noise, i
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,11 +32,11 @@ from expunge.unlearning.schemes import FullBatch, Scheme
 __all__ = [
     "LARGEST_NORMAL",
     "Course",
+    "NoisyLearning",
     "check_finite",
     "fewest_steps",
     "grid_of",
     "least_sigma",
-    "least_where",
     "records_of_capacity",
     "setting_for",
     "step_rounding",
@@ -43,7 +44,7 @@ __all__ = [
     "with_exact_last",
 ]
 
-MARGIN = 0.98  # of the target's epsilon when sigma is chosen; the rest pays for rounding
+MARGIN = 0.98  # of the target's epsilon when sigma is chosen
 LARGEST_NORMAL = 12.0  # of one coordinate, by the way it is drawn
 
 
@@ -110,8 +111,26 @@ class Course:
         count = self.roster.at_fit if self.scheme.normaliser == "fixed" else None
         return History((*self.past, *phases), self.scheme.normaliser, count)
 
-    def rounds_after(self, phases: Sequence[Phase]) -> tuple[int, ...]:
-        return (*self.rounds, *(self.roster.request,) * len(phases))
+    def outcome(
+        self,
+        state: dict[str, Tensor],
+        assumptions: Assumptions,
+        phases: Sequence[Phase],
+        **more: Any,
+    ) -> Outcome:
+        """The model that these phases lead to.
+
+        Args:
+            more: What else an outcome has.
+        """
+        return Outcome(
+            state,
+            assumptions,
+            self.history(phases),
+            rounds=(*self.rounds, *(self.roster.request,) * len(phases)),
+            capacity=self.capacity,
+            **more,
+        )
 
     def check_capacity(self) -> None:
         """Refuse a request beyond the capacity, by counts alone, before anything is drawn.
@@ -145,6 +164,37 @@ def _since_deleted(
         counted.append(scheme.record(phase, roster, there, first_step))
         first_step += phase.steps
     return tuple(counted)
+
+
+class NoisyLearning:
+    """What strategies whose learning is noisy have in common: how many steps a request takes.
+
+    With the strategy's settings `learn_steps`, T, and `unlearn_steps`, K or None.
+    """
+
+    learn_steps: int
+    unlearn_steps: int | None
+
+    @property
+    def may_miss_target(self) -> bool:
+        """A number of steps that is given is run whatever it certifies."""
+        return self.unlearn_steps is not None
+
+    def within(self, job: Job) -> int:
+        """The steps after which the target is to be met; 0 where every model counts."""
+        if job.counts_every_model:
+            return 0
+        return self.unlearn_steps or max(1, self.learn_steps // 10)
+
+    def steps_of_request(self, job: Job, met: Callable[[int], bool]) -> int:
+        """As many as were given, or as the target needs; one where every model counts.
+
+        Args:
+            met: Whether so many steps meet the target.
+        """
+        if self.unlearn_steps is not None:
+            return self.unlearn_steps
+        return 1 if job.counts_every_model else fewest_steps(met, max(1, self.learn_steps - 1))
 
 
 def records_of_capacity(share: float, roster: Roster) -> int:
@@ -181,17 +231,19 @@ def least_sigma(
     unlearn_steps: int,
     requests: int,
     bounds: Sequence[str] = ("shift",),
+    margin: float = MARGIN,
 ) -> float:
     """The least sigma that meets the target, with room for rounding, by the best of these bounds.
 
     Args:
         unlearn_steps: After which it must be met; 0 where every model counts.
         requests: That may depend on models, if any may.
+        margin: Of the target's epsilon; the rest pays for rounding.
 
     Raises:
         Refused: no noise suffices.
     """
-    target = EpsilonDelta(MARGIN * job.target.level, job.target.delta)
+    target = EpsilonDelta(margin * job.target.level, job.target.delta)
     if job.adaptive_requests:
         return sigma_for_requests(setting, target, requests=requests)
     return min(
@@ -214,18 +266,6 @@ def fewest_steps(met: Callable[[int], bool], most: int) -> int:
             "strategy='retrain' for this request, or fit with a larger sigma or capacity"
         )
     return 1 + extra
-
-
-def least_where(met: Callable[[float], bool], low: float, high: float, within: float) -> float:
-    """The least sigma at which a monotone condition holds, from above, up to a factor.
-
-    Args:
-        low, high, within: Logarithms of where it lies, and of the factor.
-    """
-    while high - low > within:
-        middle = (low + high) / 2
-        low, high = (low, middle) if met(math.exp(middle)) else (middle, high)
-    return math.exp(high)
 
 
 def take_steps(

@@ -42,6 +42,7 @@ class Fitted(Secret):
         certificate: The certificate of the last request.
         issued: A hash for each request since fit, in order: of its certificate, or of the model's
             file where records joined before any was forgotten, which needs no certificate.
+        labels: Where the label set came from; None without labels, or if the module fixes them.
         fingerprint: Checksums of all that is stored, taken at fit and at every request and
             carried by copies; never published. A request renews that of model and secret state, and
             those of the blocks of its own rows. Rows on disk have none: their chunks have digests,
@@ -58,21 +59,16 @@ class Fitted(Secret):
     copied: bool = False
     certificate: Certificate | None = None
     issued: tuple[str, ...] = ()
+    labels: Origin | None = None
     fingerprint: Checksums | None = None
 
     def __post_init__(self) -> None:
         if self.fingerprint is None:
             object.__setattr__(self, "fingerprint", self._digest())
 
-    def __copy__(self) -> Self:
-        """A copy that shares the values; both say from now on that another one may exist."""
-        return self._marked(super().__copy__())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A copy with values of its own; both say from now on that another one may exist."""
-        return self._marked(super().__deepcopy__(memo))
-
-    def _marked(self, other: Self) -> Self:
+    def _rebuild(self, values: dict[str, Any]) -> Self:
+        """A copy, shallow or deep; both say from now on that another one may exist."""
+        other = super()._rebuild(values)
         for state in (self, other):
             object.__setattr__(state, "copied", True)
         return other
@@ -89,12 +85,10 @@ class Fitted(Secret):
             rows: The request's, which have been erased or have joined.
         """
         made = sha256(self.model_bytes).hexdigest() if certificate is None else certificate.sha256
-        return replace(
-            self,
-            certificate=certificate,
-            issued=(*self.issued, made),
-            fingerprint=self._renewed(rows),
-        )
+        columns, state = self._columns, self._state_checksum()
+        renewed = self._known.renewed(state, columns, rows if columns else ())
+        issued = (*self.issued, made)
+        return replace(self, certificate=certificate, issued=issued, fingerprint=renewed)
 
     def check_unchanged(self) -> None:
         """Check that this is the last state, and that the stored values are those it was made with.
@@ -129,11 +123,6 @@ class Fitted(Secret):
         """Checksums of records, model and secret state, to notice accidental changes."""
         return Checksums.of(self._state_checksum(), self._columns)
 
-    def _renewed(self, rows: Iterable[int]) -> Checksums:
-        """The fingerprint with new checksums for the state and for blocks that hold these rows."""
-        columns = self._columns
-        return self._known.renewed(self._state_checksum(), columns, rows if columns else ())
-
     @property
     def _known(self) -> Checksums:
         assert self.fingerprint is not None
@@ -152,12 +141,9 @@ class Fitted(Secret):
 
     def _state_checksum(self) -> bytes:
         """A checksum of all that is not checked by blocks."""
-        job, named = self.job, (self.outcome.state, self.outcome.secret)
+        named = self.outcome.state, self.outcome.secret
         kept = (values[name] for values in named for name in sorted(values))
-        if not (job.row_columns or job.rows_on_disk):
-            return checksum((*job.stored_values(), job.roster.left, job.roster.keys, *kept))
-        apart = {id(column) for column in job.row_columns}
-        return checksum((*(v for v in job.stored_values() if id(v) not in apart), *kept))
+        return checksum((*self.job.stored_values(), *kept))
 
     @property
     def covered(self) -> bool:
@@ -173,14 +159,9 @@ class Fitted(Secret):
         """Where noise, labels and state came from, for the certificate."""
         return Provenance(
             noise="operating system" if self.job.seed is None else "seeded",
-            labels=self.label_origin,
+            labels=self.labels,
             state="copied" if self.copied else "sole",
         )
-
-    @property
-    def label_origin(self) -> Origin | None:
-        """Where the label set came from; None without labels, or if the module fixes them."""
-        return None
 
     @property
     def remarks(self) -> tuple[str, ...]:

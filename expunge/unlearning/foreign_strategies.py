@@ -14,7 +14,7 @@ from typing import Any
 
 from expunge.errors import InvalidInput
 
-__all__ = ["GROUP", "check_foreign", "foreign_entries", "load_foreign", "record_of"]
+__all__ = ["GROUP", "check_foreign", "foreign_entries", "load_foreign"]
 
 GROUP = "expunge.strategies"
 
@@ -40,18 +40,14 @@ def load_foreign(models: str, name: str) -> Any:
     """
     entry = foreign_entries(models)[name]
     try:
-        record = record_of(entry.load())
+        loaded = entry.load()
+        record = loaded() if isinstance(loaded, type) else loaded
     except (Exception, SystemExit) as error:
         raise InvalidInput("strategy", f"{name}: {entry.value} does not load: {error}") from error
     called = getattr(record, "name", name)  # whoever checks its verbs says that it has none
     if called != name:
         raise InvalidInput("strategy", f"{name}: {entry.value} calls itself {called!r}")
     return record
-
-
-def record_of(registration: Any) -> Any:
-    """A strategy's record: what is registered, or, of a class, the one with default settings."""
-    return registration() if isinstance(registration, type) else registration
 
 
 def check_foreign(record: Any) -> None:

@@ -3,6 +3,7 @@
 After pickling only what may be handed out of it is left, which predicts and cannot forget.
 """
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -73,7 +74,7 @@ class Holding(Generic[State, Handed]):
     def certificate_(self) -> Certificate | None:
         """The certificate of the current model; None before the first deletion."""
         held: Any = self.held_
-        return None if held.certificate is None else held.certificate.model_copy(deep=True)
+        return copy.deepcopy(held.certificate)
 
     @property
     def history_(self) -> History | None:

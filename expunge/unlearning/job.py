@@ -37,22 +37,14 @@ class Job(Secret):
         """Whether every model handed out, the learned one too, counts in the history."""
         return self.observer == "all" or self.adaptive_requests
 
-    def stored_values(self) -> Iterator[Tensor | SparseRows]:
-        """The values that the model rests on, to notice accidental changes."""
+    def stored_values(self) -> Iterator[Tensor]:
+        """The values that the model rests on, of which changes are noticed as a whole."""
         raise NotImplementedError
 
     @property
     def row_columns(self) -> tuple[Tensor | SparseRows, ...]:
-        """Those of them with a row for each record, in order, where changes are noticed by block.
-
-        Empty where they are looked at as a whole.
-        """
+        """Those with a row for each record, in order, of which changes are noticed by block."""
         return ()
-
-    @property
-    def rows_on_disk(self) -> bool:
-        """Whether rows are read when they are asked for, each chunk held against its digest."""
-        return False
 
     def without(self, rows: Iterable[int]) -> Self:
         """The problem after one more request, for these rows; their values are not touched."""

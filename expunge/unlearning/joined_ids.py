@@ -6,7 +6,7 @@ from typing import Any
 
 from expunge.unlearning.ids import RowNumbers, id_rows
 
-__all__ = ["count_rows", "grow", "ids_by_row", "new_ids"]
+__all__ = ["count_rows", "grow", "ids_by_row", "new_ids", "restore_ids"]
 
 
 class GrownRows(Mapping[Any, int]):
@@ -80,3 +80,18 @@ def ids_by_row(known: Mapping[Any, int]) -> Iterable[Any]:
 def count_rows(known: Mapping[Any, int]) -> int:
     """How many private rows there are; an id that came back has two."""
     return sum(1 for _ in known.by_row) if isinstance(known, GrownRows) else len(known)
+
+
+def restore_ids(
+    ids: Sequence[Any] | None, private: int, public: int, sizes: Sequence[int] | None
+) -> Mapping[Any, int]:
+    """The row of each private id of a fit that was saved.
+
+    Args:
+        ids: By row, as `ids_by_row` lists them; None for row numbers.
+        private: How many private rows there are.
+        sizes: As `Roster` has them; None if nobody has joined.
+    """
+    first = private if sizes is None or ids is None else sizes[0] - public
+    known = id_rows(None if ids is None else ids[:first], first, public)
+    return known if ids is None or first == private else grow(known, ids[first:], public + first)

@@ -19,7 +19,6 @@ __all__ = [
     "SALT",
     "add_salt",
     "file_bytes",
-    "fresh_salt",
     "model_bytes",
     "salt_of",
 ]
@@ -27,14 +26,10 @@ __all__ = [
 SALT = "salt"  # its name in a file's metadata, and in secret state
 
 
-def fresh_salt() -> Tensor:
-    """A new salt: 32 random bytes."""
-    return torch.frombuffer(bytearray(secrets.token_bytes(32)), dtype=torch.uint8)
-
-
 def add_salt(secret: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
-    """Add a fresh salt to the secret state of a model without noise, for its file."""
-    return {**(secret or {}), SALT: fresh_salt()}
+    """Add a fresh salt, 32 random bytes, to the secret state of a model without noise."""
+    salt = torch.frombuffer(bytearray(secrets.token_bytes(32)), dtype=torch.uint8)
+    return {**(secret or {}), SALT: salt}
 
 
 def salt_of(secret: dict[str, Tensor]) -> str | None:

@@ -68,11 +68,9 @@ class Released:
         loss = head.loss
         if isinstance(loss, Declared):  # a function of the user's; predictions need none
             loss = Squared(loss.l2, loss.row_norm)
-        labels = None if head.classes is None else head.classes.copy()
-        held = fitted.certificate
         return cls(
-            LinearHead(head.theta.clone(), loss, labels),
-            None if held is None else held.model_copy(deep=True),
+            LinearHead(head.theta.clone(), loss, copy.deepcopy(head.classes)),
+            copy.deepcopy(fitted.certificate),
             fitted.outcome.salt,
             copy.deepcopy(fitted.preprocessing),
         )

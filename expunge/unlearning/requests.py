@@ -1,5 +1,6 @@
 """All or nothing: a request, the new state and its certificate, for every kind of model."""
 
+import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -48,7 +49,7 @@ def honour(
         with fitted.rows.erasing(rows, after.outcome.by_record):
             made = after.with_certificate(certificate, rows)
             keep(made)
-        return made, certificate.model_copy(deep=True)
+        return made, copy.deepcopy(certificate)
 
 
 def next_state(

@@ -22,7 +22,7 @@ from expunge.store import Lineage, Saved
 from expunge.store.index import digest
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.ids import RowNumbers, id_rows
-from expunge.unlearning.joined_ids import grow, ids_by_row
+from expunge.unlearning.joined_ids import ids_by_row
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.settings import rebuild
@@ -31,8 +31,8 @@ __all__ = [
     "check_certificate",
     "ids_document",
     "lineage_of",
+    "named_part",
     "outcome_document",
-    "restore_ids",
     "restore_outcome",
     "restore_roster",
     "restore_terms",
@@ -101,23 +101,7 @@ def restore_roster(ids: list[Any] | None, private: int, public: int, left: Tenso
     """
     if min(private, public) < 0 or private + public != len(left):
         raise ValueError(f"{len(left)} records in the state, {private + public} in the document")
-    return Roster.of(restore_ids(ids, private, public), public, left)
-
-
-def restore_ids(
-    ids: list[Any] | None, private: int, public: int, sizes: list[int] | None = None
-) -> Mapping[Any, int]:
-    """The row of each private id.
-
-    Args:
-        ids: What `ids_document` gave.
-        sizes: As `Roster` has them; None if nobody has joined.
-    """
-    first = private if sizes is None or ids is None else sizes[0] - public
-    known = id_rows(None if ids is None else ids[:first], first, public)
-    if ids is not None and first < private:
-        known = grow(known, ids[first:], public + first)
-    return known
+    return Roster.of(id_rows(ids, private, public), public, left)
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
@@ -141,6 +125,11 @@ def secret_tensors(outcome: Outcome) -> dict[str, Tensor]:
     return {f"{SECRET}{name}": value for name, value in outcome.secret.items()}
 
 
+def named_part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those of a file's tensors whose names begin so, under what follows."""
+    return {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
+
+
 def restore_outcome(
     document: dict[str, Any], state: dict[str, Tensor], tensors: dict[str, Tensor]
 ) -> Outcome:
@@ -162,7 +151,7 @@ def restore_outcome(
         rounds=tuple(document["rounds"]),
         capacity=document["capacity"],
         noise_free=document["noise_free"],
-        secret={n.removeprefix(SECRET): v for n, v in tensors.items() if n.startswith(SECRET)},
+        secret=named_part(tensors, SECRET),
         flops=document["flops"],
     )
 

@@ -13,7 +13,7 @@ no more records may be there than then; a partition is of the records at fit, an
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -75,7 +75,7 @@ class FullBatch:
     """
 
     fixed: bool = False
-    load: ClassVar[float] = 1.0
+    load = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, fixed=flag)
@@ -102,11 +102,14 @@ class Cyclic:
 
     batches: int
     seed: int = 0
-    normaliser: ClassVar[Normaliser] = "fixed"
-    load: ClassVar[float] = 1.0
+    load = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, batches=count(1), seed=integer)
+
+    @property
+    def normaliser(self) -> Normaliser:
+        return "fixed"
 
     def batch(self, roster: Roster, step: int, index: int) -> Batch:
         batch, sizes = self._partition(roster)
@@ -137,10 +140,13 @@ class PoissonBatch:
 
     rate: float
     seed: int = 0
-    normaliser: ClassVar[Normaliser] = "fixed"
 
     def __post_init__(self) -> None:
         check_fields(self, rate=share, seed=integer)
+
+    @property
+    def normaliser(self) -> Normaliser:
+        return "fixed"
 
     @property
     def load(self) -> float:

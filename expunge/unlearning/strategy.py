@@ -22,7 +22,6 @@ from expunge.unlearning.foreign_strategies import (
     check_foreign,
     foreign_entries,
     load_foreign,
-    record_of,
 )
 
 if TYPE_CHECKING:
@@ -203,7 +202,8 @@ def _load(models: Models, name: str) -> Any:
     """
     if name in OURS[models]:
         module, attribute = OURS[models][name].split(":")
-        return record_of(getattr(import_module(f"expunge.unlearning.{module}"), attribute))
+        ours = getattr(import_module(f"expunge.unlearning.{module}"), attribute)
+        return ours() if isinstance(ours, type) else ours
     record = load_foreign(models, name)
     _check(models, record)
     return record

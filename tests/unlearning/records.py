@@ -22,6 +22,11 @@ def measured(rows=120, features=4, seed=0):
     return X, np.clip(X @ np.linspace(-1, 1, features) + 0.1 * rng.normal(size=rows), -1, 1)
 
 
+def every_value(job):
+    """All that a model rests on: what is looked at by block, and what as a whole."""
+    return [*job.row_columns, *job.stored_values()]
+
+
 def state(estimator):
     """Everything that a failed request must leave alone."""
     job, outcome = estimator.fitted_.job, estimator.fitted_.outcome

@@ -22,7 +22,7 @@ from tests.unlearning.networks import problems as networks
 from tests.unlearning.networks.test_saved_unlearner import load as load_network
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.problems import job_of
-from tests.unlearning.records import labelled
+from tests.unlearning.records import every_value, labelled
 
 SHORT = Training(epochs=1, batch_size=20)
 QUICKER = {  # settings that change what a strategy costs here, not what it must satisfy
@@ -79,7 +79,7 @@ def job_for(name, observer="final"):
 
 def values(fitted):
     outcome = fitted.outcome
-    parts = [*fitted.job.stored_values(), *outcome.state.values(), *outcome.secret.values()]
+    parts = [*every_value(fitted.job), *outcome.state.values(), *outcome.secret.values()]
     return [part.clone() for part in parts]
 
 
@@ -197,12 +197,12 @@ def test_what_comes_back_from_disk_takes_records_in_as_memory_does(name, tmp_pat
 
 def test_it_changes_nothing_of_the_job_it_is_given(name):
     strategy, (job, asked) = STRATEGIES[name], job_for(name)
-    before = [part.clone() for part in job.stored_values()]
+    before = [part.clone() for part in every_value(job)]
     outcome = strategy.fit(job)
     kept = copy.deepcopy(outcome.secret)
     strategy.forget(asked, outcome)
     strategy.placebo(asked, outcome)
-    assert all(map(torch.equal, job.stored_values(), before))
+    assert all(map(torch.equal, every_value(job), before))
     assert all(torch.equal(outcome.secret[part], value) for part, value in kept.items())
 
 

@@ -40,7 +40,7 @@ def test_phases_so_far_are_counted_by_who_was_there_and_has_left_since():
     course = Course.of(job, FullBatch(), before)
     assert [(p.samples, p.forgotten) for p in course.past] == [(100, 3), (99, 2)]
     assert course.done == 7
-    assert course.rounds_after([BARE]) == (0, 1, 2)
+    assert course.outcome({}, job.loss.assumptions(), [BARE]).rounds == (0, 1, 2)
 
 
 def test_further_phases_see_who_is_there():

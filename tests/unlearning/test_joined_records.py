@@ -27,7 +27,7 @@ from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.schemes import FullBatch, PoissonBatch
 from tests.unlearning.linear.deletions import Deletions, distance, optimum
-from tests.unlearning.records import labelled, measured
+from tests.unlearning.records import every_value, labelled, measured
 
 X, Y = labelled(600)
 FIT = 100
@@ -406,7 +406,7 @@ def holds(folder, row):
 
 
 def holds_in_memory(model, row):
-    parts = [*model.fitted_.job.stored_values(), *model.fitted_.outcome.secret.values()]
+    parts = [*every_value(model.fitted_.job), *model.fitted_.outcome.secret.values()]
     return any(row.tobytes() in part.contiguous().numpy().tobytes() for part in parts)
 
 

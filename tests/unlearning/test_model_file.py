@@ -3,7 +3,7 @@
 import torch
 from safetensors.torch import load
 
-from expunge.unlearning.model_file import SALT, fresh_salt, model_bytes, salt_in, salt_of
+from expunge.unlearning.model_file import add_salt, model_bytes, salt_in, salt_of
 
 THETA = torch.arange(12, dtype=torch.float64).reshape(3, 4) / 7
 
@@ -19,7 +19,7 @@ def test_equal_weights_make_equal_files_however_they_lie_in_memory():
 
 
 def test_a_salt_changes_the_file_and_not_the_weights():
-    salts = [salt_of({SALT: fresh_salt()}) for _ in range(2)]
+    salts = [salt_of(add_salt()) for _ in range(2)]
     assert len({model_bytes(THETA), *(model_bytes(THETA, salt) for salt in salts)}) == 3
     for salt in (None, *salts):
         content = model_bytes(THETA, salt)

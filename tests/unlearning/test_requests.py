@@ -14,7 +14,7 @@ from expunge.errors import NoCertificate, NotConverged
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.requests import honour
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
-from tests.unlearning.records import labelled
+from tests.unlearning.records import every_value, labelled
 from tests.unlearning.test_released import CertifiedClassifier, CertifiedRegressor, fitted
 
 
@@ -35,7 +35,7 @@ def some_ids(state, count=2):
 
 
 def stored(state):
-    return [value.clone() for value in state.job.stored_values()]
+    return [value.clone() for value in every_value(state.job)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,6 +9,7 @@ import torch
 
 from expunge.accounting.target import EpsilonDelta
 from expunge.store.index import digest
+from expunge.unlearning.joined_ids import restore_ids
 from expunge.unlearning.linear.retrain import Retrain
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.saved_state import (
@@ -16,7 +17,6 @@ from expunge.unlearning.saved_state import (
     ids_document,
     lineage_of,
     outcome_document,
-    restore_ids,
     restore_outcome,
     restore_roster,
     restore_terms,

@@ -76,7 +76,7 @@ def _cost(job: LinearJob, passes: float) -> float:
 
 def _taken_out(job: LinearJob) -> float:
     """The cost of taking a request's rows out of the Gram matrix, which samples a share of them."""
-    objective, gone = job.objective, int(job.roster.last.sum())
+    objective, gone = job.objective, len(job.roster.last_rows)
     share = float(objective.sampled.double().mean())
     features = objective.shape[1]
     return 2.0 * share * gone * features * gram_width(features)

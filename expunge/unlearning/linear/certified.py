@@ -102,7 +102,7 @@ class Certified(Joining, Refreshing, PublicSettings, FitsStored, BaseEstimator):
             InvalidInput: `sample_weight`, and why not.
         """
         refuse_weights(others)
-        self._check_parameters()
+        check_parameters(self.get_params(deep=False))
         ids = given_ids(ids, X)
         X, y = checked_records(self, X, y, y_numeric=is_regressor(self))  # noqa: N806
         rows, answers = self._public_records(public, X)
@@ -132,6 +132,9 @@ class Certified(Joining, Refreshing, PublicSettings, FitsStored, BaseEstimator):
     @property
     def intercept_(self) -> np.ndarray:
         return self._head.theta.numpy()[:, -1].copy()
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        return self._head.predict(self._checked_rows(X))
 
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several.
@@ -326,9 +329,6 @@ class Certified(Joining, Refreshing, PublicSettings, FitsStored, BaseEstimator):
         """Rows to predict for."""
         check_is_fitted(self)
         return checked_rows(self, features)
-
-    def _check_parameters(self) -> None:
-        check_parameters(self.get_params(deep=False))
 
     def row_bound_of(self, public: Any) -> float:
         """What norms of rows are bounded to: as told, or what the public rows tell.

@@ -75,9 +75,6 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         labels = self.label_set(y, public)
         return np.searchsorted(labels, y), np.searchsorted(labels, public), labels
 
-    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
-        return self._head.predict(self._checked_rows(X))
-
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         return self._head.probabilities(self._checked_rows(X))
 
@@ -150,9 +147,6 @@ class CertifiedRegressor(RegressorMixin, Certified):
             if len(values) and values.dtype.kind not in "biuf":
                 raise ValueError(f"{name}: targets must be numbers, not {values.dtype}")
         return y.astype(np.float64), public.astype(np.float64), None
-
-    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
-        return self._head.predict(self._checked_rows(X))
 
     def _make_loss(self, l2: float, row_norm: float, labels: np.ndarray | None) -> LinearLoss:
         if self.loss is not None:

@@ -4,6 +4,7 @@ clf.add(X_new, y_new, ids=new_ids)
 clf.exchange(ids_that_leave, X_new, y_new, ids=new_ids)
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.holding import Holding
 from expunge.unlearning.ids import check_request, given_ids
 from expunge.unlearning.linear.arrivals import arrivals
+from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.released import Released
@@ -163,7 +165,7 @@ def _check_room(fitted: Fitted) -> None:
     Raises:
         NoCertificate: it is a network.
     """
-    if not (fitted.job.row_columns or fitted.job.rows_on_disk):
+    if not isinstance(fitted.rows, GrowingRows):
         raise NoCertificate("add: no records can join a network; fit again with all of them")
 
 
@@ -186,4 +188,4 @@ def _taken_in(
         erase(after.outcome.by_record)
         made = after.with_certificate(certificate, [*gone, *roster.last_joined])
         keep(made)
-    return made, None if certificate is None else certificate.model_copy(deep=True)
+    return made, copy.deepcopy(certificate)

@@ -12,14 +12,16 @@ and targets only, never of the records' content.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from torch import Tensor
 
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import shift
-from expunge.accounting.calibration import sigma_for_requests, smallest_sigma
+from expunge.accounting.calibration import smallest_sigma
 from expunge.accounting.history import Phase
 from expunge.accounting.prices import Price, langevin_price, noise_first_price
+from expunge.accounting.search import least_scale
 from expunge.accounting.setting import Setting
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
@@ -29,9 +31,8 @@ from expunge.sampling import pngd
 from expunge.unlearning.course import (
     LARGEST_NORMAL,
     Course,
-    fewest_steps,
+    NoisyLearning,
     least_sigma,
-    least_where,
     records_of_capacity,
     setting_for,
     step_rounding,
@@ -50,8 +51,17 @@ __all__ = ["UNCOUNTED", "Langevin", "NoiseFirst", "setting_of"]
 UNCOUNTED = "noise_first learns without noise, so nothing covers requests that look at its model"
 
 
+class _Descending(Strategy[LinearJob], Protocol):
+    """A strategy that descends from somewhere, and could from `job.beginning`."""
+
+    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
+        """The request's own steps and noise, from `job.beginning`; of `before`, the history."""
+        start = replace(before, state={"theta": job.beginning}, secret=add_salt())
+        return self.forget(job, start)
+
+
 @dataclass(frozen=True)
-class Langevin(Strategy[LinearJob]):
+class Langevin(NoisyLearning, _Descending):
     """The paper's strategy: T noisy steps on all records, K noisy steps on what remains.
 
     At any setting: with steps, `step_size`, `sigma` and `radius` given, fit and forget are
@@ -97,11 +107,6 @@ class Langevin(Strategy[LinearJob]):
             radius=optional(positive),
         )
 
-    @property
-    def may_miss_target(self) -> bool:
-        """A number of steps that is given is run whatever it certifies."""
-        return self.unlearn_steps is not None
-
     def fit(self, job: LinearJob) -> Outcome:
         run = _Run.of(job, self)
         return run.outcome(*run.take(job.beginning, self.learn_steps, self.chosen_sigma(job)))
@@ -121,21 +126,14 @@ class Langevin(Strategy[LinearJob]):
             NoCertificate: the scheme does not cover records that join, or the target is missed.
         """
         check_room(self.scheme, job.roster)
-        return self._go_on(_Run.of(job, self, before), before, least=self._within(job))
+        return self._go_on(_Run.of(job, self, before), before, least=self.within(job))
 
     def _go_on(self, run: "_Run", before: Outcome, least: int) -> Outcome:
         """Further steps: as many as are given, or as the target needs and at least so many."""
-        job, sigma, steps = run.job, run.course.past[0].sigma, self.unlearn_steps
-        if steps is None:
-            steps = 1
-            if not job.counts_every_model:
-                steps = max(least, run.fewest_steps(sigma, self.learn_steps - 1))
+        job, sigma = run.job, run.course.past[0].sigma
+        needed = self.steps_of_request(job, lambda steps: run.meets(steps, sigma))
         strict = job.adaptive_requests or not self.may_miss_target
-        return run.checked(*run.take(before.theta, steps, sigma), strict=strict)
-
-    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
-        """The request's own steps and noise, from `job.beginning`."""
-        return _from_the_beginning(self, job, before)
+        return run.checked(*run.take(before.theta, max(least, needed), sigma), strict=strict)
 
     def price(self, job: LinearJob, forget: int) -> Price:
         """The least noise for a tenth of the learning steps, or for one where every model counts.
@@ -145,9 +143,9 @@ class Langevin(Strategy[LinearJob]):
         """
         setting = setting_of(job, self, forget)
         # Where every model counts, noise was spent at learning, and one step suffices.
-        steps = self.unlearn_steps or max(1, self._within(job))
+        steps = self.unlearn_steps or max(1, self.within(job))
         try:
-            sigma = self._planned_sigma(job, setting)
+            sigma = self._least_sigma(job, setting, margin=1.0)  # rounding left out
         except Refused:
             return langevin_price(setting, sigma=None, unlearn_steps=steps, epsilon=None, met=False)
         level = job.target.level
@@ -167,29 +165,21 @@ class Langevin(Strategy[LinearJob]):
         why = "for comparison: the noise that public records save"
         return replace(price, name="langevin without public data", excluded=why)
 
-    def _planned_sigma(self, job: LinearJob, setting: Setting) -> float:
-        """The least sigma by the target itself, rounding left out."""
-        if job.adaptive_requests:
-            return sigma_for_requests(setting, job.target, requests=self.requests)
-        return smallest_sigma(setting, job.target, unlearn_steps=self._within(job))
-
     def chosen_sigma(self, job: LinearJob) -> float:
         """The sigma that was given, or the least that honours the capacity."""
         if self.sigma is not None:
             return self.sigma
         forget = records_of_capacity(self.capacity, job.roster)
         setting = setting_of(job, self, forget)
-        return least_sigma(job, setting, unlearn_steps=self._within(job), requests=self.requests)
+        return self._least_sigma(job, setting)
 
-    def _within(self, job: LinearJob) -> int:
-        """The steps after which the target is to be met."""
-        if job.counts_every_model:
-            return 0
-        return self.unlearn_steps or max(1, self.learn_steps // 10)
+    def _least_sigma(self, job: LinearJob, setting: Setting, **margin: float) -> float:
+        within, requests = self.within(job), self.requests
+        return least_sigma(job, setting, unlearn_steps=within, requests=requests, **margin)
 
 
 @dataclass(frozen=True)
-class NoiseFirst(Strategy[LinearJob]):
+class NoiseFirst(_Descending):
     """Clean learning; on a request one noisy step, then clean descent.
 
     Args:
@@ -234,10 +224,6 @@ class NoiseFirst(Strategy[LinearJob]):
         outcome = run.outcome(*run.take(start, steps, 0.0))
         return replace(outcome, noise_free=True, secret=add_salt())
 
-    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
-        """The request's own steps and noise, from `job.beginning`."""
-        return _from_the_beginning(self, job, before)
-
     def price(self, job: LinearJob, forget: int) -> Price:
         setting = setting_of(job, self, forget)
         price = noise_first_price(setting, job.target, unlearn_steps=self.unlearn_steps)
@@ -270,13 +256,7 @@ class _Run:
         return cls(job, assumptions, step_size, radius, course)
 
     def outcome(self, theta: Tensor, phases: Sequence[Phase]) -> Outcome:
-        return Outcome(
-            {"theta": theta},
-            self.assumptions,
-            self.course.history(phases),
-            rounds=self.course.rounds_after(phases),
-            capacity=self.course.capacity,
-        )
+        return self.course.outcome({"theta": theta}, self.assumptions, phases)
 
     def checked(self, theta: Tensor, phases: Sequence[Phase], *, strict: bool = True) -> Outcome:
         """Return the outcome of a request after checking that its history meets the target.
@@ -299,14 +279,6 @@ class _Run:
                 "a larger capacity"
             )
         return replace(outcome, declared=(f"THE TARGET IS MISSED: {missed} set at fit",))
-
-    def fewest_steps(self, sigma: float, most: int) -> int:
-        """The fewest unlearning steps that meet the target.
-
-        Raises:
-            NoCertificate: `most` are not enough.
-        """
-        return fewest_steps(lambda steps: self.meets(steps, sigma), most)
 
     def take(
         self, theta: Tensor, steps: int, sigma: float, taken: Sequence[Phase] = ()
@@ -356,7 +328,7 @@ class _Run:
 
     def sigma_needed(self) -> float:
         """The least sigma of one noisy step that meets the target."""
-        return least_where(lambda sigma: self.meets(1, sigma), -40.0, 40.0, 1e-9)
+        return least_scale(lambda sigma: self.meets(1, sigma), -40.0, 40.0, 1e-9)
 
     def _epsilon(self, phases: Sequence[Phase]) -> float:
         history = self.course.history(phases)
@@ -437,10 +409,3 @@ def _radius(job: LinearJob, given: float | None) -> float:
         raise ValueError("strategy: noisy descent needs a bounded gradient; give a radius")
     # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.
     return max(getattr(loss, "radius", loss.lipschitz / loss.l2), start)
-
-
-def _from_the_beginning(
-    strategy: Langevin | NoiseFirst, job: LinearJob, before: Outcome
-) -> Outcome:
-    """The request run from a point that saw no private record; `before` gives its history alone."""
-    return strategy.forget(job, replace(before, state={"theta": job.beginning}, secret=add_salt()))

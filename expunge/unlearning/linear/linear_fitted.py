@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from expunge.accounting.reservations import Origin
 from expunge.features.frozen_steps import FrozenSteps
 from expunge.losses import Weighted
 from expunge.unlearning import model_file
@@ -32,7 +31,6 @@ class LinearFitted(Fitted):
 
     Args:
         classes: Labels of a classifier, sorted; None for a regression.
-        labels: Where the label set came from.
         ridge: What the ridge was chosen from; None if it was given.
         preprocessing: The steps that rows went through before; None if the caller prepared them.
     """
@@ -40,7 +38,6 @@ class LinearFitted(Fitted):
     job: LinearJob
     rows: GrowingRows
     classes: np.ndarray | None
-    labels: Origin | None = None
     preprocessing: FrozenSteps | None = None
     ridge: PublicRidge | None = None
 
@@ -55,10 +52,6 @@ class LinearFitted(Fitted):
     def head(self) -> LinearHead:
         """What predictions need."""
         return LinearHead(self.outcome.theta, self.job.loss, self.classes)
-
-    @property
-    def label_origin(self) -> Origin | None:
-        return self.labels
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -44,8 +44,7 @@ class LinearJob(Job):
     divisor: float | None = None
     engine: PartEngine = HERE
 
-    def stored_values(self) -> Iterator[Tensor | SparseRows]:
-        yield from self.row_columns
+    def stored_values(self) -> Iterator[Tensor]:
         yield from (point for point in (self.start, self.center) if point is not None)
 
     @property
@@ -57,10 +56,6 @@ class LinearJob(Job):
     def rows_are_sparse(self) -> bool:
         """Whether rows are kept as their non-zeros, wherever they lie."""
         return isinstance(self.features[:0], SparseRows)
-
-    @property
-    def rows_on_disk(self) -> bool:
-        return not self.row_columns
 
     def with_more(self, roster: Roster, columns: Sequence[Any]) -> Self:
         """The problem after one more request, at which records joined.

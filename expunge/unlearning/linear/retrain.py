@@ -58,15 +58,7 @@ class Retrain(Strategy[LinearJob]):
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         return self.fit(job)
 
-    def add(self, job: LinearJob, before: Outcome) -> Outcome:
-        return self.fit(job)
-
-    def exchange(self, job: LinearJob, before: Outcome) -> Outcome:
-        return self.fit(job)
-
-    def placebo(self, job: LinearJob, before: Outcome) -> Outcome:
-        """Retraining carries nothing over, so it is its own placebo."""
-        return self.fit(job)
+    add = exchange = placebo = forget  # nothing is carried over, so it is its own placebo
 
     def price(self, job: LinearJob, forget: int) -> Price:
         return retrain_price(COLD_PASSES, job.observer)

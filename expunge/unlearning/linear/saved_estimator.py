@@ -7,7 +7,6 @@ steps       preprocessing, where there is any: one chunk, written at the first s
 """
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ from expunge.core.part_engine import HERE, PartEngine
 from expunge.errors import Altered, InvalidInput
 from expunge.losses import Declared
 from expunge.store import Generation, Saved, read_steadily
+from expunge.unlearning.joined_ids import restore_ids
 from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
@@ -36,7 +36,6 @@ from expunge.unlearning.saved_state import (
     ids_document,
     lineage_of,
     outcome_document,
-    restore_ids,
     restore_outcome,
     restore_terms,
     secret_tensors,
@@ -101,30 +100,21 @@ def read_fitted(
     path_like("folder", folder)
     on_disk = flag("on_disk", on_disk)
     seal = optional(instance(str, "the seal of a generation"))("seal", seal)
-    return read_steadily(folder, partial(_whole, kinds, make, on_disk, engine), seal=seal)
 
+    def made(saved: Saved) -> Made:
+        kind, where = saved.index.kind, str(saved.folder)
+        if kind not in kinds:
+            raise InvalidInput(where, f"holds a {kind}, not one of {', '.join(kinds)}")
+        try:
+            return make(_restored(saved, on_disk, engine), kind, dict(saved.document["parameters"]))
+        except Altered:
+            raise
+        except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
+                ArithmeticError, SafetensorError) as error:  # fmt: skip
+            why = " ".join(str(error).split())
+            raise InvalidInput(where, f"not a saved estimator ({why})") from error
 
-def _whole(
-    kinds: Collection[str],
-    make: Callable[[LinearFitted, str, dict[str, Any]], Made],
-    on_disk: bool,
-    engine: PartEngine,
-    saved: Saved,
-) -> Made:
-    if saved.index.kind not in kinds:
-        raise InvalidInput(
-            str(saved.folder), f"holds a {saved.index.kind}, not one of {', '.join(kinds)}"
-        )
-    try:
-        return make(
-            _restored(saved, on_disk, engine), saved.index.kind, dict(saved.document["parameters"])
-        )
-    except Altered:
-        raise
-    except (LookupError, TypeError, AttributeError, AssertionError, ValueError, RuntimeError,
-            ArithmeticError, SafetensorError) as error:  # fmt: skip
-        why = " ".join(str(error).split())
-        raise InvalidInput(str(saved.folder), f"not a saved estimator ({why})") from error
+    return read_steadily(folder, made, seal=seal)
 
 
 def _document(fitted: LinearFitted) -> dict[str, Any]:

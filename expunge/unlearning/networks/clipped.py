@@ -24,7 +24,7 @@ from torch import Tensor
 from expunge.accounting.account import Account, account
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History
-from expunge.accounting.prices import Price
+from expunge.accounting.search import least_scale
 from expunge.core.checks import (
     check_fields,
     choice,
@@ -40,12 +40,10 @@ from expunge.core.projection import l2_ball
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling.clipped_gradients import clipped_mean
-from expunge.unlearning.course import least_where
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import (
-    NetworkStrategy,
-    foreseen_price,
+    Foreseen,
     rows_of_a_step,
 )
 from expunge.unlearning.networks.noisy_descent import (
@@ -65,7 +63,7 @@ SMALLEST_SIGMA, LARGEST_SIGMA = 1e-12, 1e12
 
 
 @dataclass(frozen=True)
-class Clipped(NetworkStrategy):
+class Clipped(Foreseen):
     """The strategy `clipped`: clip the trained model, then take noisy steps with clipped gradients.
 
     Args:
@@ -152,9 +150,6 @@ class Clipped(NetworkStrategy):
         after = 0.0 if self.finetune is None else training_cost(job, self.finetune)
         return rows * training_flops(job.module, job.inputs) + after
 
-    def price(self, job: NetworkJob, forget: int) -> Price:
-        return foreseen_price(self, job, self.foreseen(job, forget))
-
     def foreseen(self, job: NetworkJob, forget: int) -> Account:
         """What the certificate of a request would say; the same however many are forgotten."""
         place = Place.of(job, self.around)
@@ -192,7 +187,7 @@ class Clipped(NetworkStrategy):
         low, high = math.log(SMALLEST_SIGMA), math.log(LARGEST_SIGMA)
         if not met(math.exp(high)):
             raise NoCertificate("no noise meets the target")
-        return assumptions, history(least_where(met, low, high, 1e-6))
+        return assumptions, history(least_scale(met, low, high, 1e-6))
 
     def _ran(
         self, job: NetworkJob, place: Place, start: Tensor, run: History, stream: str

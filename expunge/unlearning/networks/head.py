@@ -110,17 +110,14 @@ class Head(NetworkStrategy):
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         kept = {name: before.secret[name] for name in KEPT}
         counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
-        carried = {name: value for name, value in before.secret.items() if name not in KEPT}
-        known = Outcome({"theta": carried["theta"]}, None, None, secret=carried)
-        solved = self.residual(counted.loss).forget(counted, known)
+        solved = self.residual(counted.loss).forget(counted, before)
         return self._outcome(job, solved, kept, meter.flops)
 
     def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The head solved from the public one within a warm start's budget; features are there."""
         kept = {name: before.secret[name] for name in KEPT}
         convex = self._convex(job, kept[FEATURES], kept["center"])
-        nothing = Outcome({"theta": kept["center"]}, None, None)
-        solved = replace(self.residual(convex.loss), distance=0.0).placebo(convex, nothing)
+        solved = replace(self.residual(convex.loss), distance=0.0).placebo(convex, before)
         return self._outcome(job, solved, kept, self.cost(job))
 
     def cost(self, job: NetworkJob) -> float:

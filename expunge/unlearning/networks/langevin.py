@@ -17,7 +17,6 @@ from torch import Tensor
 
 from expunge.accounting.account import Account, account
 from expunge.accounting.history import Phase
-from expunge.accounting.prices import Price
 from expunge.core.checks import check_fields, choice, count, not_negative, optional, positive, share
 from expunge.core.flops import training_flops
 from expunge.errors import NoCertificate
@@ -28,15 +27,14 @@ from expunge.sampling.clipped_gradients import (
 )
 from expunge.unlearning.course import (
     Course,
-    fewest_steps,
+    NoisyLearning,
     least_sigma,
     records_of_capacity,
     setting_for,
 )
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import (
-    NetworkStrategy,
-    foreseen_price,
+    Foreseen,
     foreseen_words,
     rows_of_a_step,
 )
@@ -56,7 +54,7 @@ TRUSTED = ("shift", "contraction")
 
 
 @dataclass(frozen=True)
-class NetworkLangevin(NetworkStrategy):
+class NetworkLangevin(NoisyLearning, Foreseen):
     """The strategy `langevin` on all parameters of a network, every record's gradient clipped.
 
     Args:
@@ -120,41 +118,27 @@ class NetworkLangevin(NetworkStrategy):
             )
         Descent(self.step_size, self.clip, self.weight_decay, self.radius, self.smoothness)
 
-    @property
-    def may_miss_target(self) -> bool:
-        """A number of steps that is given is run whatever it certifies."""
-        return self.unlearn_steps is not None
-
     def fit(self, job: NetworkJob) -> Outcome:
         run = _Run.of(self, job)
         sigma = self._chosen_sigma(run)
-        return run.advanced(
-            run.place.beginning, self.learn_steps, sigma, f"fit {job.roster.request}"
-        )
+        return run.advanced(run.place.beginning, self.learn_steps, sigma, "fit")
 
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         run = _Run.of(self, job, before)
         run.course.check_capacity()
-        sigma, steps = run.sigma, self._steps(run)
-        stream = f"request {job.roster.request}"
-        outcome = run.advanced(before.secret["weights"], steps, sigma, stream)
+        outcome = run.answered(before.secret["weights"], "request")
         return run.checked(outcome, strict=self.unlearn_steps is None or job.adaptive_requests)
 
     def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The request's own steps from the start, which never saw a private record."""
         run = _Run.of(self, job, before)
-        sigma, steps = run.sigma, self._steps(run)
-        stream = f"placebo {job.roster.request}"
-        return as_exact(job, run.advanced(run.place.beginning, steps, sigma, stream))
+        return as_exact(job, run.answered(run.place.beginning, "placebo"))
 
     def cost(self, job: NetworkJob) -> float:
         capacity = records_of_capacity(self.capacity, job.roster)
         _, steps = self._planned(job, max(job.roster.forgotten, capacity))
         rows = steps * rows_of_a_step(job, self.scheme)
         return rows * training_flops(job.module, job.inputs)
-
-    def price(self, job: NetworkJob, forget: int) -> Price:
-        return foreseen_price(self, job, self.foreseen(job, forget))
 
     def foreseen(self, job: NetworkJob, forget: int) -> Account:
         """What the certificate of a first request for so many records would say; counts only.
@@ -185,7 +169,7 @@ class NetworkLangevin(NetworkStrategy):
         course = replace(run.course, past=tuple(past), rounds=(0,) * len(past))
         run = replace(run, course=course)
         try:
-            return run, self._steps(run)
+            return run, run.needed
         except NoCertificate:
             return run, self.learn_steps
 
@@ -197,8 +181,7 @@ class NetworkLangevin(NetworkStrategy):
         """
         if self.sigma is not None:
             return self.sigma
-        job, last = run.job, self.unlearn_steps or max(1, self.learn_steps // 10)
-        steps = 0 if job.counts_every_model else last
+        job, steps = run.job, self.within(run.job)
         setting = setting_for(
             job,
             run.descent.assumptions,
@@ -209,13 +192,6 @@ class NetworkLangevin(NetworkStrategy):
         )
         bounds = ("shift",) if self.radius is None or not steps else TRUSTED
         return least_sigma(job, setting, unlearn_steps=steps, requests=self.requests, bounds=bounds)
-
-    def _steps(self, run: "_Run") -> int:
-        if self.unlearn_steps is not None:
-            return self.unlearn_steps
-        if run.job.counts_every_model:
-            return 1
-        return fewest_steps(run.meets, max(1, self.learn_steps - 1))
 
 
 @dataclass(frozen=True)
@@ -257,8 +233,25 @@ class _Run:
         """The sigma of the steps so far."""
         return self.course.past[0].sigma
 
-    def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> Outcome:
-        """Take so many further steps, and return the model with their history."""
+    @property
+    def needed(self) -> int:
+        """The steps that a request takes.
+
+        Raises:
+            NoCertificate: none meet the target.
+        """
+        return self.strategy.steps_of_request(self.job, self.meets)
+
+    def answered(self, offset: Tensor, what: str) -> Outcome:
+        """A request's steps from here."""
+        return self.advanced(offset, self.needed, self.sigma, what)
+
+    def advanced(self, offset: Tensor, steps: int, sigma: float, what: str) -> Outcome:
+        """Take so many further steps, and return the model with their history.
+
+        Args:
+            what: They are taken for, a name of their noise.
+        """
         gradient = partial(self._gradient, steps)
         moved = self.descent.run(
             self.job,
@@ -266,7 +259,7 @@ class _Run:
             offset,
             steps=steps,
             sigma=sigma,
-            stream=stream,
+            stream=f"{what} {self.job.roster.request}",
             reach=self.descent.reach(
                 self.place.dimension, sigma, self._start, self.course.done + steps
             ),
@@ -274,10 +267,10 @@ class _Run:
         phases = self.phases(steps, sigma)
         phases[-1] = replace(phases[-1], released=self.job.counts_every_model)
         rows = rows_of_a_step(self.job, self.strategy.scheme)
-        return Outcome(
+        return self.course.outcome(
             self.place.state(moved),
             self.descent.assumptions,
-            self.course.history(phases),
+            phases,
             flops=steps * rows * training_flops(self.job.module, self.job.inputs),
             declared=(
                 PUBLIC_START,
@@ -285,8 +278,6 @@ class _Run:
                 "ran in evaluation mode (no dropout), without momentum",
                 *self._declared_smooth(),
             ),
-            rounds=self.course.rounds_after(phases),
-            capacity=self.course.capacity,
             retained=("the parameters before they were cast to the model's own precision",),
             secret={"weights": moved},
         )

@@ -11,7 +11,7 @@ from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import Scheme
 from expunge.unlearning.strategy import Strategy
 
-__all__ = ["NetworkStrategy", "foreseen_price", "foreseen_words", "passes", "rows_of_a_step"]
+__all__ = ["Foreseen", "NetworkStrategy", "foreseen_words", "passes", "rows_of_a_step"]
 
 
 class NetworkStrategy(Strategy[NetworkJob], Protocol):
@@ -38,6 +38,26 @@ class NetworkStrategy(Strategy[NetworkJob], Protocol):
         return False
 
 
+class Foreseen(NetworkStrategy, Protocol):
+    """A strategy whose certificates can be told before a request: by counts and settings alone."""
+
+    def foreseen(self, job: NetworkJob, forget: int) -> Account:
+        """What the certificate of a request for so many records would say."""
+        ...
+
+    def price(self, job: NetworkJob, forget: int) -> Price:
+        """Its cost, with what a request's certificate would say."""
+        judged = self.foreseen(job, forget)
+        words = foreseen_words(judged, job.target.level)
+        return Price(
+            self.name,
+            steps=passes(job, self.cost(job)),
+            epsilon=None if judged.vacuous else judged.epsilon,
+            guarantee=judged.best or "none",
+            excluded=words[0] if words else None,
+        )
+
+
 def passes(job: NetworkJob, flops: float) -> float:
     """FLOPs as passes over the records that are there: forward and backward through the network."""
     return flops / (job.roster.retained * training_flops(job.module, job.inputs))
@@ -47,18 +67,6 @@ def rows_of_a_step(job: NetworkJob, scheme: Scheme) -> float:
     """How many of the records that are there a step sees, typically."""
     share = getattr(scheme, "rate", 1.0) / getattr(scheme, "batches", 1)
     return job.roster.retained * share
-
-
-def foreseen_price(strategy: NetworkStrategy, job: NetworkJob, judged: Account) -> Price:
-    """A strategy's price with what a request's certificate would say."""
-    words = foreseen_words(judged, job.target.level)
-    return Price(
-        strategy.name,
-        steps=passes(job, strategy.cost(job)),
-        epsilon=None if judged.vacuous else judged.epsilon,
-        guarantee=judged.best or "none",
-        excluded=words[0] if words else None,
-    )
 
 
 def foreseen_words(judged: Account, target: float) -> tuple[str, ...]:

@@ -75,9 +75,7 @@ class RetrainNetwork(NetworkStrategy):
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
         return self.fit(job)
 
-    def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
-        """Retraining carries nothing over, so it is its own placebo."""
-        return self.fit(job)
+    placebo = forget  # nothing is carried over
 
     def cost(self, job: NetworkJob) -> float:
         return training_cost(job, self.training)

@@ -53,6 +53,7 @@ from expunge.unlearning.saved_state import (
     check_certificate,
     ids_document,
     lineage_of,
+    named_part,
     outcome_document,
     restore_outcome,
     restore_roster,
@@ -205,7 +206,7 @@ def _restored(saved: Saved, tensors: dict[str, Tensor], again: GivenAgain) -> Ne
         )
     for_job, for_fitted = restore_terms(saved, document)
     job = _job(document, tensors, again, for_fitted["strategy"], for_job)
-    weights = job.start | _part(tensors, "state")
+    weights = job.start | named_part(tensors, "state.")
     held_out = None if again.evaluate is None else tensors_of(again.evaluate, "evaluate")
     if held_out is not None:
         refuse_other_form(held_out[0], job.inputs, "evaluate")
@@ -235,7 +236,7 @@ def _job(
     if describe_loss(again.loss) != document["loss"]:
         raise InvalidInput("loss", f"not the one that was fitted, {document['loss']}")
     frozen = _frozen_names(strategy, document["head"], list(document["module"]))
-    template = _template(again.model, document["module"], _part(tensors, "start"), frozen)
+    template = _template(again.model, document["module"], named_part(tensors, "start."), frozen)
     public_count = (document["public"] or [0])[0]
     roster = restore_roster(document["ids"], document["private"], public_count, tensors["left"])
     inputs, targets = _private(document, tensors, again, roster)
@@ -258,7 +259,7 @@ def _job(
         start=state_of(template),
         **terms,
     )
-    _check_tried(strategy, job, _part(tensors, "tried"))
+    _check_tried(strategy, job, named_part(tensors, "tried."))
     return job
 
 
@@ -411,11 +412,6 @@ def _check_tried(strategy: NetworkStrategy, job: NetworkJob, before: dict[str, T
         scale = 1 + float(before[name].abs().max())
         if not float((value - before[name]).abs().max()) <= alike * scale:
             raise InvalidInput(field, f"gives other {name} than at fit; {remedy}")
-
-
-def _part(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    prefix = f"{name}."
-    return {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
 
 
 def _comparison(document: dict[str, Any]) -> Comparison:

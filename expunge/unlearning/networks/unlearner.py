@@ -339,21 +339,15 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
         vars(self).update(state)
         self._begin(state.get("_state"))
 
-    def __copy__(self) -> "TorchUnlearner":
-        """Refuse to copy an unlearner.
+    def __copy__(self, memo: dict[int, Any] | None = None) -> "TorchUnlearner":
+        """Refuse to copy an unlearner, deeply or not.
 
         Raises:
             TypeError: always; two unlearners would write one model.
         """
         raise TypeError("an unlearner cannot be copied: release() gives a model, save() the state")
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "TorchUnlearner":
-        """Refuse to copy an unlearner deeply.
-
-        Raises:
-            TypeError: as for a shallow copy.
-        """
-        return self.__copy__()
+    __deepcopy__ = __copy__
 
     @property
     def held_(self) -> NetworkFitted | ReleasedNetwork:
