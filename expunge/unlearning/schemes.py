@@ -120,7 +120,7 @@ class Cyclic:
         batch, sizes = self._partition(roster)
         gone = torch.bincount(batch[present & ~roster.present], minlength=self.batches)
         batches = tuple(gone.tolist())
-        return replace(_counted(phase, roster, present), batches=batches, batch_size=sizes)
+        return _counted(phase, roster, present, batches=batches, batch_size=sizes)
 
     def _partition(self, roster: Roster) -> tuple[Tensor, tuple[int, ...]]:
         """Batches of the original records, and their sizes; an empty batch is divided by 1."""
@@ -162,13 +162,13 @@ class PoissonBatch:
             drawn = present & poisson_draw(roster.keys, self.rate, self.seed, step)
             counts.append((int((drawn & still).sum()), int((drawn & ~still).sum())))
         drawn = Poisson(self.rate, tuple(counts))
-        return replace(_counted(phase, roster, present), poisson=drawn)
+        return _counted(phase, roster, present, poisson=drawn)
 
 
-def _counted(phase: Phase, roster: Roster, present: Tensor) -> Phase:
+def _counted(phase: Phase, roster: Roster, present: Tensor, **batches: Any) -> Phase:
     """The phase with how many records it saw, and how many of them have left since."""
-    there = int(present.sum())
-    return replace(phase, samples=there, forgotten=there - int((present & roster.present).sum()))
+    there, left = int(present.sum()), int((present & roster.present).sum())
+    return replace(phase, samples=there, forgotten=there - left, **batches)
 
 
 def scheme_record(name: str, value: Any) -> Scheme:
