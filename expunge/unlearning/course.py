@@ -31,6 +31,7 @@ from expunge.unlearning.schemes import FullBatch, Scheme
 
 __all__ = [
     "LARGEST_NORMAL",
+    "MARGIN",
     "Course",
     "NoisyLearning",
     "check_finite",

@@ -68,7 +68,7 @@ class Roster(Secret):
         cls,
         ids: Mapping[Any, int],
         public: int,
-        departures: Sequence[Sequence[int]],
+        departures: Sequence[Iterable[int]],
         sizes: Sequence[int] | None = None,
     ) -> "Roster":
         """The roster after requests for these rows; no array is as long as the table.

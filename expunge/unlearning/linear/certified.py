@@ -57,7 +57,6 @@ from expunge.unlearning.linear.public_settings import PublicSettings
 from expunge.unlearning.linear.refreshing import Refreshing
 from expunge.unlearning.linear.saved_estimator import generation_of
 from expunge.unlearning.linear.saved_rows import follow
-from expunge.unlearning.linear.stored_fit import FitsStored
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, Released
 from expunge.unlearning.requests import honour
@@ -70,7 +69,7 @@ __all__ = ["Certified"]
 WRITTEN_ANEW = ("classes", "class_weight")  # parameters that a file holds in another form
 
 
-class Certified(Joining, Refreshing, PublicSettings, FitsStored, BaseEstimator):
+class Certified(Joining, Refreshing, PublicSettings, BaseEstimator):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
     _state: LinearFitted | Released | None = None

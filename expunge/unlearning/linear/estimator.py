@@ -23,17 +23,17 @@ from expunge.core.part_engine import HERE, PartEngine, engine_called
 from expunge.errors import InvalidInput
 from expunge.losses import Declared, Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.linear.certified import Certified
 from expunge.unlearning.linear.label_weights import label_weights
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.saved_estimator import read_fitted
+from expunge.unlearning.linear.stored_fit import FitsStored
 from expunge.unlearning.settings import rebuild
 
 __all__ = ["ESTIMATORS", "CertifiedClassifier", "CertifiedRegressor", "load", "resume"]
 
 
 @dataclass(eq=False, repr=False)
-class CertifiedClassifier(ClassifierMixin, Certified):
+class CertifiedClassifier(ClassifierMixin, FitsStored):
     """Logistic or softmax regression whose records can be deleted with a certificate.
 
     Args:
@@ -127,7 +127,7 @@ def _sorted_labels(name: str, labels: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class CertifiedRegressor(RegressorMixin, Certified):
+class CertifiedRegressor(RegressorMixin, FitsStored):
     """Ridge regression on bounded targets whose records can be deleted with a certificate.
 
     Args: as for `CertifiedClassifier`, and

@@ -30,6 +30,7 @@ from expunge.losses import Squared
 from expunge.sampling import pngd
 from expunge.unlearning.course import (
     LARGEST_NORMAL,
+    MARGIN,
     Course,
     NoisyLearning,
     least_sigma,
@@ -145,7 +146,7 @@ class Langevin(NoisyLearning, _Descending):
         # Where every model counts, noise was spent at learning, and one step suffices.
         steps = self.unlearn_steps or max(1, self.within(job))
         try:
-            sigma = self._least_sigma(job, setting, margin=1.0)  # rounding left out
+            sigma = self._least_sigma(job, setting, 1.0)  # rounding left out
         except Refused:
             return langevin_price(setting, sigma=None, unlearn_steps=steps, epsilon=None, met=False)
         level = job.target.level
@@ -171,11 +172,11 @@ class Langevin(NoisyLearning, _Descending):
             return self.sigma
         forget = records_of_capacity(self.capacity, job.roster)
         setting = setting_of(job, self, forget)
-        return self._least_sigma(job, setting)
+        return self._least_sigma(job, setting, MARGIN)
 
-    def _least_sigma(self, job: LinearJob, setting: Setting, **margin: float) -> float:
+    def _least_sigma(self, job: LinearJob, setting: Setting, margin: float) -> float:
         within, requests = self.within(job), self.requests
-        return least_sigma(job, setting, unlearn_steps=within, requests=requests, **margin)
+        return least_sigma(job, setting, unlearn_steps=within, requests=requests, margin=margin)
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,20 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from expunge.core.part_engine import HERE, PartEngine, engine_called
 from expunge.core.stored_rows import StoredRows
-from expunge.losses.objective import Rows, Targets
 from expunge.unlearning.holding import unchanged_on_failure
 from expunge.unlearning.ids import id_rows
+from expunge.unlearning.linear.certified import Certified
 from expunge.unlearning.linear.estimator_parameters import check_parameters
 from expunge.unlearning.roster import Roster
 
 __all__ = ["FitsStored"]
 
 
-class FitsStored(BaseEstimator):
-    """An estimator that learns from rows on disk, too."""
+class FitsStored(Certified):
+    """A certified estimator that learns from rows on disk, too."""
 
     @unchanged_on_failure
     def fit_stored(
@@ -48,15 +47,3 @@ class FitsStored(BaseEstimator):
         roster = Roster(id_rows(None, len(features) - count, count), count)
         self._learn(features, targets, roster, public, bound, labels, engine)
         return self
-
-    def _learn(
-        self,
-        features: Rows,
-        targets: Targets,
-        roster: Roster,
-        public: tuple[Any, np.ndarray],
-        bound: float,
-        labels: np.ndarray | None,
-        engine: PartEngine,
-    ) -> None:
-        raise NotImplementedError

@@ -12,7 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -186,6 +186,8 @@ class Place:
         Raises:
             InvalidInput: a layer mixes records; it is named.
         """
+        if around not in get_args(Around):
+            raise ValueError(f"around: {around!r} must be 'start' or 'zero'")
         refuse_mixing(job.module)
         refuse_remembering(with_state(job.module, {}, job.device).eval(), job.inputs)
         module = with_state(job.module, job.start, job.device).eval().requires_grad_(True)

@@ -8,7 +8,7 @@ from expunge.accounting import Assumptions, History, Phase, account
 from expunge.accounting.target import EpsilonDelta
 from expunge.core.flops import training_flops
 from expunge.unlearning.networks.network_strategy import (
-    foreseen_price,
+    Foreseen,
     foreseen_words,
     passes,
     rows_of_a_step,
@@ -34,8 +34,12 @@ def test_passes_are_over_the_records_that_are_there():
 
 
 def priced(account, target):
+    class Told(Foreseen, RetrainNetwork):
+        def foreseen(self, job, forget):
+            return account
+
     job = replace(job_of(), target=EpsilonDelta(target, 1e-5))
-    return foreseen_price(RetrainNetwork(training=Training(epochs=7)), job, account)
+    return Told(training=Training(epochs=7)).price(job, 5)
 
 
 def test_a_price_says_what_the_certificate_would():
