@@ -27,6 +27,8 @@ EXPERIMENTS_SHOWN = (
     "mass_unlearning",
     "retained_rows",
     "output_divergence",
+    "networks",
+    "audit_power",
 )
 
 
