@@ -115,14 +115,14 @@ class CertifiedPipeline(NamedSteps):
         model = self._fitted_model()
         ids = given_ids(ids, X)
         self._check_columns(X)
-        return model.add(self._steps().transform_apart(X), y, ids=ids, **named)
+        return model.add(self._arrivals(X), y, ids=ids, **named)
 
     def exchange(self, gone: Any, X: Any, y: Any, ids: Any = None, **named: Any) -> Certificate:  # noqa: N803
         """Delete records and take others in, in one request; as the estimator's `exchange`."""
         model = self._fitted_model()
         ids = given_ids(ids, X)
         self._check_columns(X)
-        return model.exchange(gone, self._steps().transform_apart(X), y, ids=ids, **named)
+        return model.exchange(gone, self._arrivals(X), y, ids=ids, **named)
 
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several. As the estimator's `forget`."""
@@ -294,6 +294,10 @@ class CertifiedPipeline(NamedSteps):
         if not count_rows(X) and not hasattr(X, "shape"):
             raise InvalidInput("X", "has no rows")
         validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _arrivals(self, X: Any) -> Any:  # noqa: N803
+        """What the estimator is given for private rows that are to join."""
+        return self._steps().transform_apart(X, width=self._fitted_model().n_features_in_)
 
     def _features(self, X: Any) -> np.ndarray:  # noqa: N803
         """What the estimator is given for these rows."""

@@ -26,6 +26,7 @@ from expunge.sampling.clipped_gradients import (
     clipped_gradients,
     sum_rounding,
 )
+from expunge.sampling.left_out import LeftOut
 from expunge.unlearning.course import (
     Course,
     fewest_steps,
@@ -69,7 +70,8 @@ class NetworkLangevin(NetworkStrategy):
         weight_decay: lambda, towards the center.
         radius: R of the ball around the center that every step projects onto; None for none.
         around: The center: "start", the public start, or "zero".
-        smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked.
+        smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked
+            (but for one thing: a gradient that is not finite has none, and is refused at fit).
         gradient_error: With it: a bound on the arithmetic error of a record's computed gradient.
         capacity: Share of the private records that may be forgotten in all.
         scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
@@ -259,7 +261,8 @@ class _Run:
 
     def advanced(self, offset: Tensor, steps: int, sigma: float, stream: str) -> Outcome:
         """Take so many further steps, and return the model with their history."""
-        gradient = partial(self._gradient, steps)
+        left_out = LeftOut(fitting=not self.job.roster.request)
+        gradient = partial(self._gradient, steps, left_out)
         moved = self.descent.run(
             self.job,
             gradient,
@@ -271,6 +274,7 @@ class _Run:
                 self.place.dimension, sigma, self._start, self.course.done + steps
             ),
         )
+        self._check_left_out(left_out)
         phases = self.phases(steps, sigma)
         phases[-1] = replace(phases[-1], released=self.job.counts_every_model)
         rows = rows_of_a_step(self.job, self.strategy.scheme)
@@ -290,6 +294,22 @@ class _Run:
             retained=("the parameters before they were cast to the model's own precision",),
             secret={"weights": moved},
         )
+
+    def _check_left_out(self, left_out: LeftOut) -> None:
+        """Tell the operator of records without a gradient; before anything is learned, refuse more.
+
+        Raises:
+            NoCertificate: at fit, no record has one, or what is declared of all is wrong.
+        """
+        records = self.job.roster.records
+        if left_out.fitting and len(left_out.rows) == records:
+            raise NoCertificate("no record has a loss and a gradient that are finite")
+        if left_out.fitting and left_out.rows and self.strategy.smoothness is not None:
+            raise NoCertificate(
+                "smoothness: declared of every record's gradient, and some are not finite; leave "
+                "it out, or look for them in the records"
+            )
+        left_out.warn(records)
 
     def checked(self, outcome: Outcome, *, strict: bool) -> Outcome:
         """The outcome, with the word where it misses the target.
@@ -326,7 +346,7 @@ class _Run:
         """How far from the center training begins."""
         return float(self.place.beginning.norm())
 
-    def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
+    def _gradient(self, steps: int, left_out: LeftOut, offset: Tensor, index: int) -> Tensor:
         """The gradient at step `index`; the last step is its own phase, where cycles restart."""
         strategy, in_phase = self.strategy, 0 if index == steps - 1 else index
         batch = strategy.scheme.batch(self.job.roster, self.course.done + index, in_phase)
@@ -338,6 +358,7 @@ class _Run:
             clip=strategy.clip,
             divisor=batch.divisor,
             memory=strategy.memory,
+            left_out=left_out,
         )
 
     def _declared_smooth(self) -> tuple[str, ...]:
