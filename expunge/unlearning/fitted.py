@@ -6,7 +6,7 @@ not.
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Self
@@ -40,8 +40,10 @@ class Fitted(Secret):
         lineage: A random name of the fit, the same after every request.
         copied: This state was saved, loaded or copied, so that another one may exist.
         certificate: The certificate of the last request.
-        issued: A hash for each request since fit, in order: of its certificate, or of the model's
-            file where records joined before any was forgotten, which needs no certificate.
+        issued: A hash for each model since fit, in order: of its certificate, of the last one where
+            it has several, or of the model's file where records joined before any was forgotten,
+            which needs no certificate.
+        beside: Hashes of the other certificates of models that have several.
         fingerprint: Checksums of all that is stored, taken at fit and at every request and
             carried by copies; never published. A request renews that of model and secret state, and
             those of the blocks of its own rows. Rows on disk have none: their chunks have digests,
@@ -58,6 +60,7 @@ class Fitted(Secret):
     copied: bool = False
     certificate: Certificate | None = None
     issued: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     fingerprint: Checksums | None = None
 
     def __post_init__(self) -> None:
@@ -81,18 +84,22 @@ class Fitted(Secret):
         """The state after a request, before its certificate is issued."""
         return replace(self, job=job, outcome=outcome.lay_out())
 
-    def with_certificate(self, certificate: Certificate | None, rows: Iterable[int]) -> Self:
-        """The state once its certificate is issued, with a fingerprint of its own.
+    def with_certificates(self, certificates: Sequence[Certificate], rows: Iterable[int]) -> Self:
+        """The state once its certificates are issued, with a fingerprint of its own.
 
         Args:
-            certificate: None where nothing has been forgotten, so that there is nothing to certify.
+            certificates: None where nothing has been forgotten, so that there is nothing to
+                certify.
             rows: The request's, which have been erased or have joined.
         """
-        made = sha256(self.model_bytes).hexdigest() if certificate is None else certificate.sha256
+        *beside, last = [one.sha256 for one in certificates] or [
+            sha256(self.model_bytes).hexdigest()
+        ]
         return replace(
             self,
-            certificate=certificate,
-            issued=(*self.issued, made),
+            certificate=certificates[-1] if certificates else None,
+            issued=(*self.issued, last),
+            beside=(*self.beside, *beside),
             fingerprint=self._renewed(rows),
         )
 

@@ -11,6 +11,7 @@ from torch import Tensor
 __all__ = [
     "RowNumbers",
     "as_list",
+    "check_names",
     "check_request",
     "count_rows",
     "given_ids",
@@ -192,3 +193,21 @@ def check_request(name: Any) -> None:
     """
     if not (name is None or (isinstance(name, str) and name)):
         raise ValueError(f"request: must be a text that names the request, not {name!r}")
+
+
+def check_names(names: Any, count: int) -> Sequence[str | None]:
+    """Names of so many requests; None for each where none are given.
+
+    Raises:
+        ValueError: they are not one text for each, or one is there twice.
+    """
+    if names is None:
+        return [None] * count
+    if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != count:
+        raise ValueError(f"names: must be one for each of the {count} requests")
+    for name in names:
+        if not (isinstance(name, str) and name):
+            raise ValueError(f"names: must be texts, not {name!r}")
+    if len(set(names)) != count:
+        raise ValueError("names: one is given twice")
+    return names

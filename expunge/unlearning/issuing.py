@@ -1,14 +1,15 @@
-"""The certificate of a request, for every kind of model."""
+"""The certificate of a request, or of several that one model honours, for every kind of model."""
 
 import hashlib
+from collections.abc import Sequence
 
 from expunge.accounting.certificate import Certificate
-from expunge.accounting.issue import issue
-from expunge.accounting.stated import Retained, Stated
+from expunge.accounting.issue import issue, now
+from expunge.accounting.stated import BatchPlace, Retained, Stated
 from expunge.errors import NoCertificate
 from expunge.unlearning.fitted import Fitted
 
-__all__ = ["certify"]
+__all__ = ["certify", "certify_batch"]
 
 
 def certify(fitted: Fitted, request: str | None) -> Certificate:
@@ -21,12 +22,39 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         fitted: The state after the request; its certificate is still that of the request before.
         request: The name to publish; earlier ones are on the certificates before, by `previous`.
     """
+    return _issue(fitted, _state(fitted, [] if request is None else [request]))
+
+
+def certify_batch(fitted: Fitted, names: Sequence[str | None], *, each: bool) -> list[Certificate]:
+    """Issue what a model needs that honours several requests at once: one certificate, or one each.
+
+    Those for each say the same, of the same model; each names the one before by its digest.
+
+    Args:
+        fitted: As for `certify`.
+        names: One for each request in their order: what to publish, None for nothing.
+    """
+    published, count = [[] if name is None else [name] for name in names], len(names)
+    if count == 1 or not each:
+        batch = BatchPlace(of=count, place=None) if count > 1 else None
+        together = [name for some in published for name in some]
+        return [_issue(fitted, _state(fitted, together).model_copy(update={"batch": batch}))]
+    stated = _state(fitted, []).model_copy(update={"issued": now()})
+    issued: list[Certificate] = []
+    for place, requests in enumerate(published, start=1):
+        own = {"requests": requests, "batch": BatchPlace(of=count, place=place)}
+        if issued:
+            own |= {"sequence": issued[-1].sequence + 1, "previous": issued[-1].sha256}
+        issued.append(_issue(fitted, stated.model_copy(update=own)))
+    return issued
+
+
+def _state(fitted: Fitted, requests: list[str]) -> Stated:
+    """What the next certificate of a fit states beside assumptions and history."""
     outcome, before, model = fitted.outcome, fitted.certificate, fitted.model_bytes
-    assert outcome.assumptions is not None
-    assert outcome.history is not None
     assert outcome.salt is None or outcome.salt.encode() in model
     digest, target = hashlib.sha256(model).hexdigest(), fitted.job.target
-    stated = Stated(
+    return Stated(
         strategy=fitted.strategy.name,
         comparator=getattr(fitted.strategy, "comparator", None),
         earlier_releases=None if fitted.covered else "not covered",
@@ -38,7 +66,7 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         provenance=fitted.provenance,
         retained=[Retained(what=what) for what in outcome.retained],
         declared=[*outcome.declared, *fitted.remarks],
-        requests=[] if request is None else [request],
+        requests=requests,
         model_sha256=None if outcome.salt else digest,
         commitments={"model": digest} if outcome.salt else {},
         workspace=fitted.lineage,
@@ -46,7 +74,19 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         sequence=1 if before is None else before.sequence + 1,
         previous=None if before is None else fitted.issued[-1],
     )
-    certificate = issue(outcome.assumptions, outcome.history, delta=target.delta, stated=stated)
+
+
+def _issue(fitted: Fitted, stated: Stated) -> Certificate:
+    """Issue a certificate, and check it against what the fit promised.
+
+    Raises:
+        NoCertificate: it is not what was promised.
+    """
+    outcome = fitted.outcome
+    assert outcome.assumptions is not None
+    assert outcome.history is not None
+    delta = fitted.job.target.delta
+    certificate = issue(outcome.assumptions, outcome.history, delta=delta, stated=stated)
     _check_promise(fitted, certificate)
     return certificate
 

@@ -1,18 +1,18 @@
 """All or nothing: a request, the new state and its certificate, for every kind of model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from expunge.accounting.certificate import Certificate
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.fitted import Fitted
-from expunge.unlearning.ids import check_request
-from expunge.unlearning.issuing import certify
+from expunge.unlearning.ids import as_list, check_names, check_request
+from expunge.unlearning.issuing import certify, certify_batch
 from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import ROWS, Outcome
 
-__all__ = ["exchange", "honour", "join", "refresh"]
+__all__ = ["exchange", "honour", "honour_batch", "join", "refresh"]
 
 State = TypeVar("State", bound=Fitted)
 
@@ -41,17 +41,80 @@ def honour(
     check_request(request)
     with fitted.rows.busy:
         rows = fitted.job.roster.rows_of(ids)
-        fitted.check_request(rows)
-        after = _after(fitted, fitted.job.without(rows), fitted.strategy.forget)
-        certificate = certify(after, request)
-        accept(after)
-        secret = after.outcome.secret
-        kept = [values for name, values in secret.items() if name.startswith(ROWS)]
-        # Everything succeeded: only now does anything change.
-        with fitted.rows.erasing(rows, kept):
-            made = after.with_certificate(certificate, rows)
-            keep(made)
-        return made, certificate.model_copy(deep=True)
+        made, (certificate,) = _let_go(
+            fitted, rows, lambda after: [certify(after, request)], accept, keep
+        )
+        return made, certificate
+
+
+def honour_batch(
+    fitted: State,
+    requests: Iterable[Any],
+    names: Sequence[str] | None = None,
+    *,
+    each: bool = True,
+    accept: Callable[[State], None] = lambda _: None,
+    keep: Callable[[State], None] = lambda _: None,
+) -> tuple[State, list[Certificate]]:
+    """Honour several requests by one model: the state after all of them, and the certificates.
+
+    All of them or none.
+
+    Args:
+        requests: The ids of each, one or several; no id is in two of them.
+        names: A name of each to publish: its certificate states it.
+        each: A certificate for each request, in their order; else one for all of them.
+        accept, keep: As for `honour`.
+
+    Raises:
+        ValueError: no requests, names that are not one for each, or ids as for `honour`.
+        NoCertificate: nothing was changed; the message says why.
+    """
+    asked = _listed(requests)
+    published = check_names(names, len(asked))
+    with fitted.rows.busy:
+        roster = fitted.job.roster
+        for ids in asked:
+            roster.rows_of(ids)  # says what is wrong with one request
+        rows = roster.rows_of([id_ for ids in asked for id_ in ids])
+        return _let_go(
+            fitted, rows, lambda after: certify_batch(after, published, each=each), accept, keep
+        )
+
+
+def _listed(requests: Iterable[Any]) -> list[list[Any]]:
+    """The ids of each request.
+
+    Raises:
+        ValueError: there are no requests, or they are no collection.
+    """
+    if isinstance(requests, str | bytes | Mapping) or not isinstance(requests, Iterable):
+        raise ValueError(f"requests: must be a list with the ids of each, not {requests!r:.40}")
+    asked = [as_list(ids) for ids in requests]
+    if not asked:
+        raise ValueError("requests: none given")
+    return asked
+
+
+def _let_go(
+    fitted: State,
+    rows: Sequence[int],
+    issue: Callable[[State], list[Certificate]],
+    accept: Callable[[State], None],
+    keep: Callable[[State], None],
+) -> tuple[State, list[Certificate]]:
+    """The state without these rows, and its certificates; only then are the rows erased."""
+    fitted.check_request(rows)
+    after = _after(fitted, fitted.job.without(rows), fitted.strategy.forget)
+    certificates = issue(after)
+    accept(after)
+    secret = after.outcome.secret
+    kept = [values for name, values in secret.items() if name.startswith(ROWS)]
+    # Everything succeeded: only now does anything change.
+    with fitted.rows.erasing(rows, kept):
+        made = after.with_certificates(certificates, rows)
+        keep(made)
+    return made, [certificate.model_copy(deep=True) for certificate in certificates]
 
 
 def join(
@@ -88,7 +151,7 @@ def join(
             after = _after(fitted, fitted.job.with_more(roster, longer), fitted.strategy.add)
             certificate = certify(after, request) if roster.forgotten else None
             accept(after)
-            made = after.with_certificate(certificate, roster.last_joined)
+            made = after.with_certificates([certificate] if certificate else [], roster.last_joined)
             keep(made)
         return made, None if certificate is None else certificate.model_copy(deep=True)
 
@@ -135,7 +198,7 @@ def exchange(
             accept(after)
             secret = after.outcome.secret
             erase([values for name, values in secret.items() if name.startswith(ROWS)])
-            made = after.with_certificate(certificate, [*rows, *roster.last_joined])
+            made = after.with_certificates([certificate], [*rows, *roster.last_joined])
             keep(made)
         return made, certificate.model_copy(deep=True)
 

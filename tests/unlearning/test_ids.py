@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
-from expunge.unlearning.ids import RowNumbers, grow, id_rows, ids_by_row, new_ids
+from expunge.unlearning.ids import (
+    RowNumbers,
+    check_names,
+    grow,
+    id_rows,
+    ids_by_row,
+    new_ids,
+)
 
 
 def test_row_numbers_are_the_default_and_public_rows_come_first():
@@ -89,3 +96,11 @@ def test_ids_of_newcomers_are_as_many_as_they_are_and_given_once():
 def test_a_missing_id_is_refused_because_nobody_could_ask_for_that_record(kind, missing):
     with pytest.raises(ValueError, match="is no id: nobody could ask for that record again"):
         id_rows(kind([missing, 1.0]), 2, 0)
+
+
+def test_names_of_requests_are_one_text_for_each_or_none():
+    assert check_names(None, 2) == [None, None]
+    assert check_names(["a", "b"], 2) == ["a", "b"]
+    for bad in ("ab", ["a"], ["a", "a"], ["a", ""], ["a", None], 3):
+        with pytest.raises(ValueError, match="names: "):
+            check_names(bad, 2)

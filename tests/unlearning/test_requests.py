@@ -12,7 +12,7 @@ from expunge.accounting.target import EpsilonDelta
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput, NoCertificate, NotConverged
 from expunge.unlearning.linear.residual import Residual
-from expunge.unlearning.requests import honour, join, refresh
+from expunge.unlearning.requests import honour, honour_batch, join, refresh
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.records import labelled
 from tests.unlearning.test_released import CertifiedClassifier, CertifiedRegressor, fitted
@@ -109,7 +109,7 @@ def test_an_interrupt_after_the_erasure_puts_everything_back(kind, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(before), "with_certificate", interrupt)
+    monkeypatch.setattr(type(before), "with_certificates", interrupt)
     with pytest.raises(KeyboardInterrupt):
         honour(before, some_ids(before))
     monkeypatch.undo()
@@ -277,7 +277,7 @@ def test_the_state_before_an_addition_refuses_from_then_on_and_sees_what_is_eras
 FAULTS = {
     "the strategy": ("expunge.unlearning.linear.residual.Residual.add", "planted"),
     "the certificate": ("expunge.unlearning.requests.certify", "planted"),
-    "its place in the chain": ("expunge.unlearning.fitted.Fitted.with_certificate", "planted"),
+    "its place in the chain": ("expunge.unlearning.fitted.Fitted.with_certificates", "planted"),
 }
 
 
@@ -361,4 +361,65 @@ def test_networks_take_nobody_in_and_say_so():
     before = states()["network"]
     with pytest.raises(NoCertificate, match="no records can join a network"):
         join(before, [before.job.targets[:1]], ["n0"])
+    before.check_unchanged()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("each", [True, False])
+def test_a_batch_leads_to_one_state_with_all_of_its_certificates(kind, each):
+    before = states()[kind]
+    one, two, three = some_ids(before, 3)
+    after, certificates = honour_batch(before, [[one], [two, three]], ["a", "b"], each=each)
+    hashes = [certificate.sha256 for certificate in certificates]
+    assert [certificate.requests for certificate in certificates] == (
+        [["a"], ["b"]] if each else [["a", "b"]]
+    )
+    assert (after.issued, after.beside) == ((hashes[-1],), tuple(hashes[:-1]))
+    assert after.certificate == certificates[-1]
+    assert after.job.roster.request == 1
+    after.check_unchanged()
+
+
+@pytest.mark.parametrize(
+    ("requests", "names", "complaint"),
+    [
+        ([], None, "requests: none given"),
+        ("ab", None, "requests: must be a list with the ids of each"),
+        ({0: [0]}, None, "requests: must be a list"),
+        ([[0], []], None, "no ids given"),
+        ([[0], [0]], None, "id 0 is given twice"),
+        ([[0], ["nobody"]], None, "unknown id 'nobody'"),
+        ([[0], [1]], ["a"], "names: must be one for each of the 2 requests"),
+        ([[0], [1]], "ab", "names: must be one for each"),
+        ([[0], [1]], ["a", ""], "names: must be texts"),
+        ([[0], [1]], ["a", "a"], "names: one is given twice"),
+    ],
+)
+def test_a_batch_that_cannot_be_is_refused_as_a_whole(requests, names, complaint):
+    before = states()["classifier"]
+    assert before.job.roster.rows_of([0, 1])
+    values = stored(before)
+    with pytest.raises(ValueError, match=complaint):
+        honour_batch(before, requests, names)
+    assert all(map(torch.equal, stored(before), values))
+    before.check_unchanged()
+
+
+def test_a_certificate_that_is_refused_in_the_middle_of_a_batch_undoes_all_of_it(monkeypatch):
+    from expunge.unlearning import issuing
+
+    before, issue, issued = states()["classifier"], issuing.issue, []
+
+    def refuse(*given, **named):
+        if len(issued) == 2:
+            raise NoCertificate("planted")
+        issued.append(issue(*given, **named))
+        return issued[-1]
+
+    monkeypatch.setattr(issuing, "issue", refuse)
+    values = stored(before)
+    with pytest.raises(NoCertificate, match="planted"):
+        honour_batch(before, [[0], [1], [2]])
+    assert len(issued) == 2
+    assert all(map(torch.equal, stored(before), values))
     before.check_unchanged()

@@ -6,7 +6,7 @@ the certificate is enforced. A request changes everything or nothing.
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -64,7 +64,7 @@ from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
 from expunge.unlearning.released import PICKLED, Released
-from expunge.unlearning.requests import exchange, honour, join, refresh
+from expunge.unlearning.requests import exchange, honour, honour_batch, join, refresh
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.settings import describe
@@ -184,6 +184,23 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         """
         with self.replacing() as keep:
             return honour(self.fitted_, ids, request, keep=keep)[1]
+
+    def forget_batch(
+        self, requests: Iterable[Any], names: Sequence[str] | None = None, *, each: bool = True
+    ) -> list[Certificate]:
+        """Honour several requests by one model, all or none; returns their certificates.
+
+        Args:
+            requests: The ids of each, one or several; no id is in two of them.
+            names: A name of each to publish: its certificate states it.
+            each: A certificate for each request, in their order; else one for all of them.
+
+        Raises:
+            ValueError, NoCertificate: as for `forget`; nothing was changed.
+        """
+        each = flag("each", each)
+        with self.replacing() as keep:
+            return honour_batch(self.fitted_, requests, names, each=each, keep=keep)[1]
 
     def add(
         self,

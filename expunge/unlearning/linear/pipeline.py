@@ -11,6 +11,7 @@ saved, released and copied with it.
 
 import copy
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,12 @@ class CertifiedPipeline(NamedSteps):
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several. As the estimator's `forget`."""
         return self._fitted_model().forget(ids, request)
+
+    def forget_batch(
+        self, requests: Iterable[Any], names: Sequence[str] | None = None, *, each: bool = True
+    ) -> list[Certificate]:
+        """Honour several requests by one model; as the estimator's `forget_batch`."""
+        return self._fitted_model().forget_batch(requests, names, each=each)
 
     def refresh(self) -> None:
         """Replace the anchor that requests start from; as the estimator's `refresh`."""

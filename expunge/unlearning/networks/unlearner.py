@@ -12,7 +12,7 @@ is the user's word, and every certificate says so.
 import copy
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from itertools import islice
@@ -25,7 +25,7 @@ from torch import nn
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.prices import Price
 from expunge.accounting.target import EpsilonDelta
-from expunge.core.checks import integer, path_like
+from expunge.core.checks import flag, integer, path_like
 from expunge.core.inputs import Columns, taking_columns
 from expunge.core.module_state import copy_into, state_of, with_state
 from expunge.core.records import refuse_other_form, tensors_of
@@ -43,7 +43,7 @@ from expunge.unlearning.networks.unlearner_parameters import RULES, check_unlear
 from expunge.unlearning.networks.weights import network_bytes
 from expunge.unlearning.pricing import check_observer, price_each
 from expunge.unlearning.released import PICKLED, ReleasedNetwork
-from expunge.unlearning.requests import honour
+from expunge.unlearning.requests import honour, honour_batch
 from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.strategy import registered_strategies, strategy_of
@@ -206,6 +206,26 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
         """
         with self.replacing() as keep:
             return honour(self.fitted_, ids, request, accept=self._check_writable, keep=keep)[1]
+
+    @_one_at_a_time
+    def forget_batch(
+        self, requests: Iterable[Any], names: Sequence[str] | None = None, *, each: bool = True
+    ) -> list[Certificate]:
+        """Honour several requests by one model, all or none; returns their certificates.
+
+        Args:
+            requests: The ids of each, one or several; no id is in two of them.
+            names: A name of each to publish: its certificate states it.
+            each: A certificate for each request, in their order; else one for all of them.
+
+        Raises:
+            ValueError, NoCertificate: as for `forget`; nothing was changed.
+        """
+        each, accept = flag("each", each), self._check_writable
+        with self.replacing() as keep:
+            return honour_batch(self.fitted_, requests, names, each=each, accept=accept, keep=keep)[
+                1
+            ]
 
     certificate, history = Holding.certificate_, Holding.history_
 
