@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test slow lint docs smoke schema sbom torture bench clean
+.PHONY: setup demo test slow lint docs smoke wheel mlflow schema sbom torture bench clean
 
 setup: .venv/installed
 
@@ -33,6 +33,14 @@ docs: setup  ## warnings are errors
 
 smoke: setup  ## every experiment at its smallest scale
 	$(BIN)/python -m experiments run --all --scale smoke
+
+wheel: setup  ## the built wheel in an environment of its own; PYTHON=python3.12 for another Python
+	$(BIN)/python -m tests.wheel --python $(PYTHON) --pins constraints.txt
+
+mlflow: setup  ## docs/mlflow.md against the real package, in an environment of its own; needs a network
+	$(PYTHON) -m venv build/mlflow
+	build/mlflow/bin/python -m pip install --quiet . pytest "$$(grep '^torch==' constraints.txt)" 'mlflow>=3'
+	build/mlflow/bin/python -m pytest -q -W default --doctest-glob=mlflow.md docs/mlflow.md
 
 schema: setup  ## after a change to the certificate
 	$(BIN)/python -c 'from expunge.accounting.certificate import json_schema; print(json_schema(), end="")' > expunge/accounting/certificate.schema.json

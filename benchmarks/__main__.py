@@ -3,9 +3,10 @@
 python -m benchmarks [SUITE ...] [--json]
 python -m benchmarks forget --sizes 1e7x64,1e6x384 [--merge] [--json]
 
-The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release, workspace; large
-and workspace_large need time and memory. `--sizes` measures requests without a pass at these sizes
-alone; `--merge` keeps them in benchmarks/pass_free.json and in the pages that show it.
+The suites: accounting, ensembles, evidence, forget, proofs, recurrent, release, workspace,
+workspace_text; large and workspace_large need time and memory. `--sizes` measures requests without
+a pass at these sizes alone; `--merge` keeps them in benchmarks/pass_free.json and in the pages that
+show it.
 """
 
 import importlib
@@ -55,6 +56,7 @@ SUITES = {
     "large": large,
     "workspace": lambda: measure_suite("workspace"),
     "workspace_large": workspace_large,
+    "workspace_text": lambda: measure_suite("workspace_text"),
 }
 
 
@@ -74,15 +76,16 @@ def main() -> None:
         results = [
             row for name in chosen or ["accounting", "release", "forget"] for row in SUITES[name]()
         ]
+    judged = [row for row in results if "ratio" in row]
     if "--json" in sys.argv[1:]:
         print(json.dumps(results, indent=1))
     else:
-        for row in results:
+        for row in judged:
             print(f"{row['name']:45} {row['ratio']:8.3g}  (limit {row['limit']:g})")
             spent = row.get("seconds")
             if isinstance(spent, dict):
                 print("  seconds:", ", ".join(f"{name} {each:.3g}" for name, each in spent.items()))
-    if any(row["ratio"] > row["limit"] for row in results):
+    if any(row["ratio"] > row["limit"] for row in judged):
         sys.exit("a figure is over its limit")
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from benchmarks.pass_free import steadiness
+from expunge.report.picture import legend_below, save, series, styled, tidy
 
 __all__ = ["RESULTS", "draw", "line", "merge", "show", "table"]
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_name("pass_free.json")
 MARK, END = "<!-- benchmarks/pass_free.json -->\n", "<!-- end -->"
-STYLES = {64: ("#b2182b", "o"), 384: ("#2166ac", "s")}
 Row = dict[str, Any]
 
 
@@ -39,7 +39,7 @@ def show() -> None:
         page = ROOT / name
         before, _, rest = page.read_text().partition(MARK)
         page.write_text(before + MARK + text + END + rest.partition(END)[2])
-    draw(rows).savefig(RESULTS.with_suffix(".png"), dpi=150, metadata={"Software": None})
+    save(draw(rows), RESULTS.with_suffix(".png"))
 
 
 def table(rows: list[Row]) -> str:
@@ -76,27 +76,26 @@ def line(rows: list[Row]) -> str:
     )
 
 
+@styled
 def draw(rows: list[Row]) -> Figure:
-    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    """Processor seconds against records: refitting hollow and dashed, forgetting filled."""
+    figure = Figure(figsize=(6.4, 4), layout="constrained")
     axes = figure.subplots()
-    for features in dict.fromkeys(row["features"] for row in rows):
-        colour, marker = STYLES[features]
+    for place, features in enumerate(dict.fromkeys(row["features"] for row in rows)):
+        look = {name: series(place)[name] for name in ("color", "marker")}
         of_width = [row for row in rows if row["features"] == features]
         records = [row["records"] for row in of_width]
         refit = [row["seconds"]["sklearn"] for row in of_width]
         forget = [row["seconds"]["forget"] for row in of_width]
         slowest = [row["seconds"]["slowest"] for row in of_width]
         name = f"{features} features"
-        axes.plot(records, refit, ls="--", marker=marker, mfc="white", color=colour,
-                  label=f"refit scikit-learn, {name}")  # fmt: skip
+        axes.plot(records, refit, ls="--", mfc="white", label=f"refit scikit-learn, {name}", **look)
         spread = [[0.0] * len(forget), [b - a for a, b in zip(forget, slowest, strict=True)]]
-        axes.errorbar(records, forget, spread, marker=marker, color=colour, capsize=3,
-                      label=f"forget ten records, {name}")  # fmt: skip
+        axes.errorbar(records, forget, spread, label=f"forget ten records, {name}", **look)
     axes.set(xscale="log", yscale="log", xlabel="records", ylabel="processor seconds")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="0.92")
-    axes.set_axisbelow(True)
-    figure.legend(frameon=False, fontsize=8, loc="outside right upper")
+    tidy(axes, "y")
+    requests = min(row["requests"] for row in rows)
+    legend_below(figure, 2, f"forget: median of {requests} requests, bars to the slowest")
     return figure
 
 

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,17 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-__all__ = ["LARGE", "SIZES", "limits", "measure"]
+__all__ = [
+    "BASE",
+    "GIB",
+    "LARGE",
+    "SIZES",
+    "figure",
+    "limits",
+    "measure",
+    "run_command",
+    "write_blocks",
+]
 
 SIZES = (100_000, 1_000_000)
 LARGE = (*SIZES, 10_000_000)
@@ -82,20 +92,18 @@ def limits(rows: list[Row]) -> list[Row]:
         share = SHARE if row["records"] >= LARGE[-1] else 1.0
         name = f"{row['records']:,} records"
         found += [
-            _figure(f"forget ten of {name} over fit", seconds["forget"] / seconds["fit"], share),
-            _figure(f"GiB of fit above the base, {name}", (peak["fit"] - peak["base"]) / 1024, GIB),
+            figure(f"forget ten of {name} over fit", seconds["forget"] / seconds["fit"], share),
+            figure(f"GiB of fit above the base, {name}", (peak["fit"] - peak["base"]) / 1024, GIB),
         ]
         if row["learning"] is not None:
             ratio = row["learning"]["on_disk"] / row["learning"]["in_memory"]
-            found.append(
-                _figure(f"learning out of core over in memory, {name}", ratio, OUT_OF_CORE)
-            )
+            found.append(figure(f"learning out of core over in memory, {name}", ratio, OUT_OF_CORE))
     grown = last["seconds"]["forget"] / first["seconds"]["forget"]
     name = f"forget at {last['records']:,} records over {first['records']:,}"
-    return [*found, _figure(name, grown, STEADY)]
+    return [*found, figure(name, grown, STEADY)]
 
 
-def _figure(name: str, ratio: float, limit: float) -> Row:
+def figure(name: str, ratio: float, limit: float) -> Row:
     return {"name": name, "ratio": ratio, "limit": limit}
 
 
@@ -108,13 +116,15 @@ def _measured(count: int, folder: Path) -> Row:
     workspace = folder / "workspace"
     shutil.rmtree(workspace, ignore_errors=True)
     tables = ["--private", private, "--public", public, "--id", "id", "--label", "label"]
-    idle = _ran("status", "--help")
+    idle = run_command("status", "--help")
     base = int(subprocess.check_output([sys.executable, "-c", BASE])) / 1024
-    ran = {"fit": _ran("fit", workspace, *tables)}
+    ran = {"fit": run_command("fit", workspace, *tables)}
     learning = _learning(workspace) if count <= BOTH_FIT else None
-    requests = [_ran("forget", workspace, *_ids(count, request)) for request in range(REQUESTS)]
-    ran["forget_many"] = _ran("forget", workspace, "--ids", _many(count, folder))
-    ran["verify"] = _ran("verify", workspace)
+    requests = [
+        run_command("forget", workspace, *_ids(count, request)) for request in range(REQUESTS)
+    ]
+    ran["forget_many"] = run_command("forget", workspace, "--ids", _many(count, folder))
+    ran["verify"] = run_command("verify", workspace)
     disk = sum(p.stat().st_size for p in workspace.rglob("*") if p.is_file()) / 2**20
     shutil.rmtree(workspace)
     return {
@@ -149,7 +159,7 @@ def _learning(workspace: Path) -> dict[str, float]:
     return seconds
 
 
-def _ran(*arguments: object) -> dict[str, float]:
+def run_command(*arguments: object) -> dict[str, float]:
     """What a command takes: processor seconds, elapsed ones, and memory at the peak."""
     began = time.monotonic()
     child = subprocess.Popen(
@@ -182,14 +192,23 @@ def _many(count: int, scratch: Path) -> Path:
 
 
 def _write_table(path: Path, count: int, prefix: str, *, seed: int) -> None:
-    """Write a table of made records, block by block."""
+    """Write a table of made records."""
     rng = np.random.default_rng(seed)
     rule = np.random.default_rng(0).normal(size=NUMBERS).astype(np.float32)
+    write_blocks(path, count, lambda first, rows: _block(rng, rule, prefix, first, rows))
+
+
+def write_blocks(path: Path, count: int, block: Callable[[int, int], pa.Table]) -> None:
+    """Write a table of so many records, block by block.
+
+    Args:
+        block: From the first record's number and how many there are to their table.
+    """
     writer: parquet.ParquetWriter | None = None
     for first in range(0, count, BLOCK):
-        block = _block(rng, rule, prefix, first, min(BLOCK, count - first))
-        writer = writer or parquet.ParquetWriter(path, block.schema)
-        writer.write_table(block)
+        part = block(first, min(BLOCK, count - first))
+        writer = writer or parquet.ParquetWriter(path, part.schema)
+        writer.write_table(part)
     assert writer is not None
     writer.close()
 

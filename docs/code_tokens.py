@@ -45,6 +45,15 @@ ADDED = {
         "expunge/unlearning/linear/joining.py",
         "expunge/unlearning/room.py",
     ),
+    "an interrupt leaves the state that the rows belong to": ("expunge/unlearning/interrupts.py",),
+    "certificates held against what a fit promised": ("expunge/unlearning/promise.py",),
+    "noisy descent at a step size and a radius that are given": (
+        "expunge/unlearning/linear/given_settings.py",
+    ),
+    "several requests that one model honours": ("expunge/unlearning/batch_requests.py",),
+    "no private record decides whether a request is honoured": (
+        "expunge/unlearning/networks/not_finite.py",
+    ),
     "strategies of other packages": ("expunge/unlearning/foreign_strategies.py",),
     "preprocessing in front, fitted on public records": (
         "expunge/unlearning/linear/named_steps.py",

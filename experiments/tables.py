@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["checks", "select", "verdict_table"]
+__all__ = ["SIZE", "checks", "select", "verdict_table"]
 
 Row = dict[str, Any]
+SIZE = (
+    "Whether public data alone lowers D_2 depends on how many private rows are retained "
+    "(experiment `retained_rows`): verdicts on it hold for the numbers named and differ between "
+    "scales."
+)
 
 
 def select(rows: Sequence[Row], **fixed: Any) -> list[Row]:

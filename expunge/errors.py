@@ -7,7 +7,8 @@ MissingPackage  a document rests on a package that is not installed, and it is n
 NoCertificate   something that voids the certificate was noticed; the model is untouched
 NotConverged    no solver reached its tolerance
 
-SettingsWarning is a warning, and no refusal: settings that public records show to be poor.
+Two are warnings, and no refusals: SettingsWarning, of settings that public records show to be poor,
+and RecordsWarning, of private records that could not be used.
 """
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "MissingPackage",
     "NoCertificate",
     "NotConverged",
+    "RecordsWarning",
     "Refused",
     "SettingsWarning",
 ]
@@ -56,3 +58,7 @@ class NotConverged(RuntimeError):
 
 class SettingsWarning(UserWarning):
     """Public records show that these settings make a poor model; the message has the remedy."""
+
+
+class RecordsWarning(UserWarning):
+    """Some private records could not be used as they are; for the operator, not to be published."""

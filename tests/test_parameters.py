@@ -734,6 +734,15 @@ VERBS = {
         {"ids": 0},
         {"ids": UNKNOWN, "request": (1, "", [], NAN, True)},
     ),
+    "forget_batch": (
+        lambda **given: classified().forget_batch(**given),
+        {"requests": [[0], [1]]},
+        {
+            "requests": (None, 1, "ab", [], {0: [0]}, [[0], []], [["nobody"]], [[0], [0]], [None]),
+            "names": (1, "ab", [], ["a"], ["a", ""], ["a", 1], ["a", "a"]),
+            "each": FLAG,
+        },
+    ),
     "placebo": (lambda **given: classified().placebo(**given), {"ids": 0}, {"ids": UNKNOWN}),
     "plan": (lambda **given: classified().plan(**given), {"forget": 1}, {"forget": COUNT_FROM_1}),
     "capacity_curve": (
@@ -880,6 +889,7 @@ def test_verbs_refuse_nonsense_in_one_line_from_here(call, given, name, bad, tmp
 SAID_OF = {
     "capacities": "capacity",
     "ids": "forget",
+    "requests": "forget",
     "public": "X",
     "features": "X|rows",
     "rows": "X|rows|features",

@@ -1,9 +1,11 @@
-"""Every command line of README and docs runs as printed, in order, on the sample files.
+"""Every command line and Python block of README and docs runs as printed, in order.
 
-What does not is on a list, with the reason.
+In a folder with the sample files and nothing else. What does not run is on a list, with the reason.
 
-One process runs them all: what takes long is to load torch. Python blocks run as doctests
-(`make test`).
+One process runs all command lines: what takes long is to load torch. Python blocks are examples
+with their results, which `make test` runs as doctests (`conftest.py` gives them the folder); the
+few that show a file as it would be written are run here. Only those of docs/mlflow.md are run by
+hand, `make mlflow`, because the development environment has no MLflow.
 """
 
 import importlib.util
@@ -20,6 +22,8 @@ from tests.cli.test_main import expunge
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHELLS = re.compile(r"^```(bash|sh|shell|py|pycon)\b", re.MULTILINE)
 STANDS_FOR = re.compile(r"\b(WORKSPACE|FILE|COLUMN|DIR|TICKET)\b")
 # What does not run here, by how it begins, and why. Lines with capitals stand for the reader's own
 # names: of these the options are looked up.
@@ -27,7 +31,9 @@ ELSEWHERE = {
     "make ": "makes its own environment: .ci/run runs it in a fresh clone",
     "pip install": "installs this package or another one",
     "python -m venv": "installs packages that the development environment must not have",
+    "podman ": "no container engine here: tests/test_container.py runs the steps",
     "python -m experiments": "smoke runs of all experiments are `make smoke`; these take longer",
+    "export EXPUNGE_DATA=": "needs data that are not in the repository",
     "EXPUNGE_DATA=": "needs data that are not in the repository",
     "expunge demo": "runs in tests/cli/test_demo.py, and takes a minute",
     "expunge verify certificate.json --model": "needs a file that was handed out: test_verify.py",
@@ -77,6 +83,25 @@ RUN = {
     page: [line for line in lines(page) if not STANDS_FOR.search(line) and reason(line) is None]
     for page in PAGES
 }
+
+
+FILES = [
+    (page, block)
+    for page in PAGES
+    for block in PYTHON.findall(page.read_text(encoding="utf-8"))
+    if ">>> " not in block
+]
+
+
+@pytest.mark.parametrize(("page", "block"), FILES, ids=[page.stem for page, _ in FILES])
+def test_a_block_that_shows_a_file_runs_as_one(page, block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, page.name, "exec"), {"__name__": page.stem})
+
+
+def test_no_block_hides_from_these_tests_behind_another_name():
+    for page in PAGES:
+        assert not SHELLS.findall(page.read_text(encoding="utf-8")), page
 
 
 @pytest.mark.slow

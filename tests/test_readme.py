@@ -13,7 +13,7 @@ from experiments.required_noise import report as required_noise
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "experiments/required_noise/results"
 README = (ROOT / "README.md").read_text()
-
+BOUNDS = (ROOT / "docs/bounds.md").read_text()
 
 TABLES = (
     "required_noise/results/steps",
@@ -23,17 +23,42 @@ TABLES = (
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_readme_shows_the_committed_table(name):
+def test_the_page_of_bounds_shows_the_committed_table(name):
     marked = f"<!-- experiments/{name}.md -->\n(.*?)<!-- end -->"
-    (shown,) = re.findall(marked, README, re.DOTALL)
+    (shown,) = re.findall(marked, BOUNDS, re.DOTALL)
     assert shown == (ROOT / f"experiments/{name}.md").read_text()
 
 
-def test_the_readme_s_gap_between_auto_and_retraining_is_the_committed_one():
+@pytest.mark.parametrize("page", [README, BOUNDS], ids=["readme", "bounds"])
+def test_the_gap_between_auto_and_retraining_is_the_committed_one(page):
     table = (ROOT / "experiments/frontier/results/auto.md").read_text().splitlines()
     gaps = [float(line.split("|")[-2]) for line in table[2:]]
-    (stated,) = re.findall(r"within ([\d.]+) points of\s+retraining", README)
+    (stated,) = re.findall(r"within ([\d.]+) points of\s+retraining", page)
     assert max(gaps) == float(stated)
+
+
+def test_how_many_times_fewer_steps_the_readme_promises_is_in_the_committed_table():
+    table = (RESULTS / "steps.md").read_text().splitlines()
+    ratios = [line.split("|")[-2].strip() for line in table[2:]]
+    times = [int(ratio.removesuffix("x")) for ratio in ratios if ratio != "-"]
+    said = " ".join(README.split())
+    assert f"takes {min(times)} to {max(times)} times fewer than by the paper's bound" in said
+
+
+def test_what_the_repair_of_the_paper_s_argument_brings_is_said_beside_it():
+    rows = json.loads((RESULTS / "paper.json").read_text())["steps"]
+    steps = [row["steps"] for row in rows if row["steps"]["shift"] > 10]
+    times = [some["paper"] / some["log_sobolev"] for some in steps]
+    said = " ".join(README.split())
+    assert f"alone takes {min(times):.0f} to {max(times):.0f} times fewer" in said
+    (named,) = [
+        row["steps"]
+        for row in rows
+        if (row["public"], row["forgotten"], row["sigma"]) == (0, 300, 0.03)
+    ]
+    assert (
+        f"K = {named['log_sobolev']} beside {named['shift']} of ours and {named['paper']:,}" in said
+    )
 
 
 def test_the_committed_tables_follow_from_the_committed_json():

@@ -13,6 +13,7 @@ CALLED_BY_OTHERS = {  # names that a protocol outside of this project calls
     "certificate_": "scikit-learn's convention for what fit leaves behind (DESIGN section 3)",
     "history_": "likewise",
     "intercept_": "scikit-learn's linear models",
+    "_without_absent": "pydantic, where it writes the fields of a certificate",
     "json_schema": "writes the committed certificate.schema.json, from its test",
 }
 

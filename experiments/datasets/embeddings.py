@@ -56,7 +56,8 @@ class Timm:
             import timm.data  # type: ignore
         except ImportError as error:
             raise DataMissing(
-                "timm is not installed: pip install timm, or pass an embedder of your own"
+                "timm is not installed: pip install timm, or pass an embedder of your own "
+                "(docs/alu.md)"
             ) from error
         model = timm.create_model(self.name, pretrained=True, num_classes=0)
         settings = timm.data.resolve_model_data_config(model)

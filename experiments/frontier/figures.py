@@ -81,7 +81,7 @@ def draw_public(result: dict[str, Any]) -> Figure:
                 if share in only:
                     label = f"public records only ({percent_of(share)})"
                     axes.axhline(only[share], color=colour, ls=":", lw=1.2, label=label)
-    title = "Accuracy that joint certificates leave when the old model is out there too"
+    title = "Accuracy that joint certificates leave to whoever holds the old model too"
     return _finished(figure, grid, result, title)
 
 

@@ -101,6 +101,11 @@ SCALES = {
         compared_runs=3,
         growth=Growth(60, (0, 60, 180), (1.0,), (1, 0.1)),
     ),
-    "cpu": Settings(tasks=(TWO,), epsilons=(0.05, 0.1, 1.0, 5.0), compared_steps=2000),
+    "cpu": Settings(
+        tasks=(replace(TWO, runs=3),),
+        epsilons=(0.1, 1.0, 5.0),
+        compared_steps=1000,
+        compared_runs=10,
+    ),
     "paper": Settings(),
 }

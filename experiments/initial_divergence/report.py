@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from experiments.axes import mark_below, set_volume_axis
 from experiments.split_intervals import geometric
-from experiments.tables import checks, select, verdict_table
+from experiments.tables import SIZE, checks, select, verdict_table
 from expunge.report.picture import COLOURS, INK, SOFT, legend_below, save, styled, tidy
 
 __all__ = ["draw", "report", "table"]
@@ -30,7 +30,7 @@ def report(result: Row, folder: Path) -> str:
         f"{chain['step_size']:g}, sigma = {chain['sigma']:g}, R = {chain['radius']:g}; "
         f"{result['settings']['splits']} splits, intervals at 95 % over splits. Public rows are "
         "repeated where more are asked for than there are. sketch/cartoon stands for DomainNet "
-        "Quickdraw / Clipart."
+        f"Quickdraw / Clipart. {SIZE}"
     )
     text = "\n\n".join([head, verdict_table(result), table(result), checks(result)])
     (folder / f"{scale}.md").write_text(text + "\n")

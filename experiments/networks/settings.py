@@ -68,6 +68,8 @@ SCALES = {
         seeds=(0, 1),
         langevin_steps=10,
     ),
-    "cpu": Settings(pairs=("photo/art_painting",), hidden=(256,)),
+    "cpu": Settings(
+        pairs=("photo/art_painting",), hidden=(256,), head_seeds=tuple(range(6)), seeds=(0, 1)
+    ),
     "paper": Settings(),
 }

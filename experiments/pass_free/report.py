@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments.tables import select
+from expunge.report.picture import SOFT, save, series, styled, tidy
 
 __all__ = [
     "choice_table",
@@ -21,10 +22,6 @@ __all__ = [
     "until_pass",
 ]
 
-STYLES = (
-    ("#b2182b", "o"), ("#2166ac", "s"), ("#1b7837", "^"), ("#762a83", "D"), ("#e08214", "v"),
-    ("#333333", "P"),
-)  # fmt: skip
 SHOWN = 1e-4  # the ridge of the figure's panels over data sets
 Row = dict[str, Any]
 
@@ -32,7 +29,7 @@ Row = dict[str, Any]
 def report(result: Row, folder: Path) -> str:
     """Write SCALE.png and SCALE.md, and return the tables."""
     scale = result.get("scale", "run")
-    draw(result).savefig(folder / f"{scale}.png", dpi=150, metadata={"Software": None})
+    save(draw(result), folder / f"{scale}.png")
     tables = [passes_table(result), choice_table(result), in_a_row_lines(result)]
     text = "\n\n".join(table for table in tables if table)
     (folder / f"{scale}.md").write_text(text + "\n")
@@ -147,7 +144,9 @@ def in_a_row_lines(result: Row) -> str:
     )
 
 
+@styled
 def draw(result: Row) -> Figure:
+    """Bound against truth, and what distance, ridge and size cost and buy."""
     figure = Figure(figsize=(9.6, 7.2), layout="constrained")
     grid = figure.subplots(2, 2)
     ridge = min(result["settings"]["ridges"], key=lambda l2: abs(l2 - SHOWN))
@@ -157,39 +156,43 @@ def draw(result: Row) -> Figure:
     _draw_costs(grid[1, 0], result, largest)
     _draw_choice(grid[1, 1], result, largest)
     for axes in grid.flat:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="0.93")
-        axes.set_axisbelow(True)
+        tidy(axes)
     handles = [
-        Line2D([], [], color=colour, marker=marker, label=_name(cell))
-        for cell, (colour, marker) in zip(largest, STYLES, strict=False)
+        Line2D([], [], label=_name(cell), **series(place)) for place, cell in enumerate(largest)
     ]
-    figure.legend(
-        handles=handles, frameon=False, fontsize=8, ncols=3, loc="outside lower center",
-        title=f"l2 = {ridge:g}, the largest size of each set", title_fontsize=8,
-    )  # fmt: skip
+    told = f"first panel and lower row: l2 = {ridge:g}, the largest size of each set"
+    legend = figure.legend(
+        handles=handles, ncols=3, loc="outside lower center", title=told, title_fontsize=9
+    )
+    legend.get_title().set_color(SOFT)
     return figure
+
+
+def _part(place: int, name: str) -> Row:
+    """Of how the data set or ridge at this place looks: its colour, and its line or marker."""
+    look = series(place)
+    return {"color": look["color"], name: look[name]}
 
 
 def _draw_bounds(axes: Axes, cells: list[list[Row]], settings: Row) -> None:
     """Proven distances as lines, true ones as markers, of the first random order."""
-    for cell, (colour, marker) in zip(cells, STYLES, strict=False):
+    for place, cell in enumerate(cells):
         points = _random(cell)[0]["points"]
         known = [p for p in points if p["bound"] is not None]
-        axes.plot([p["gone"] for p in known], [p["bound"] for p in known], color=colour)
+        axes.plot([p["gone"] for p in known], [p["bound"] for p in known], **_part(place, "ls"))
         true = [p for p in points if p.get("truth")]
-        axes.plot([p["gone"] for p in true], [p["truth"] for p in true], ls="", color=colour,
-                  marker=marker, ms=5)  # fmt: skip
-    axes.axhline(settings["default"], color="0.4", ls=":", lw=1)
+        axes.plot([p["gone"] for p in true], [p["truth"] for p in true], lw=0,
+                  **_part(place, "marker"))  # fmt: skip
+    axes.axhline(settings["default"], color=SOFT, ls=":", lw=1)
     axes.set(xscale="log", yscale="log", xlabel="records gone",
              ylabel="distance from the retrained minimiser")  # fmt: skip
-    axes.set_title("proven (lines) and true (markers); dotted: default", fontsize=9)
+    axes.set_title("proven (lines) and true (markers); level line: default")
 
 
 def _draw_passes(axes: Axes, result: Row) -> None:
     """Records until the next pass against the number of records, by ridge."""
     settings = result["settings"]
-    for l2, (colour, marker) in zip(settings["ridges"], STYLES, strict=False):
+    for place, l2 in enumerate(settings["ridges"]):
         cells = [c for c in _cells(result) if c[0]["l2"] == l2 and _is_binary_made(c)]
         found = [
             [max(0.7, until_pass(row["points"], settings["default"])[0]) for row in _random(cell)]
@@ -201,46 +204,43 @@ def _draw_passes(axes: Axes, result: Row) -> None:
             [max(0.0, mean - min(counts)) for mean, counts in zip(means, found, strict=True)],
             [max(0.0, max(counts) - mean) for mean, counts in zip(means, found, strict=True)],
         ]
-        axes.errorbar(sizes, means, spread, color=colour, marker=marker, capsize=3,
-                      label=f"l2 = {l2:g}, random")  # fmt: skip
+        axes.errorbar(sizes, means, spread, label=f"l2 = {l2:g}, random", **_part(place, "marker"))
         worst = [
             max(0.7, until_pass(row["points"], settings["default"])[0])
             for cell in cells
             for row in cell
             if row not in _random(cell)
         ]
-        axes.plot(sizes, worst, color=colour, marker=marker, mfc="white", ls="--",
-                  label=f"l2 = {l2:g}, influential first")  # fmt: skip
+        axes.plot(sizes, worst, mfc="white", ls="--", label=f"l2 = {l2:g}, influential first",
+                  **_part(place, "marker"))  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="records",
              ylabel="records until the next pass")  # fmt: skip
     orders = max(len(_random(cell)) for cell in _cells(result))
-    axes.set_title(f"made, 2 classes; bars: range of up to {orders} orders", fontsize=9)
-    axes.axhline(settings["most"], color="0.4", ls=":", lw=1)  # no curve goes further
+    axes.set_title(f"made, 2 classes; bars: range of up to {orders} orders")
+    axes.axhline(settings["most"], color=SOFT, ls=":", lw=1)  # no curve goes further
     axes.set_ylim(0.5, axes.get_ylim()[1] * 100)  # room for the legend
-    axes.legend(frameon=False, fontsize=7, loc="upper left", ncols=2, columnspacing=1.0)
+    axes.legend(fontsize=8, loc="upper left", ncols=2, columnspacing=1.0)
 
 
 def _draw_costs(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
     """Accuracy that noise costs, by distance."""
-    for cell, (colour, marker) in zip(cells, STYLES, strict=False):
+    for place, cell in enumerate(cells):
         rows = _same(result["accuracies"], cell[0])
         lost = [100 * (row["without_noise"] - row["accuracy"]) for row in rows]
         axes.errorbar([row["distance"] for row in rows], lost,
-                      [196 * row["error"] for row in rows], color=colour, marker=marker, ms=5,
-                      capsize=3)  # fmt: skip
-    axes.axvline(result["settings"]["default"], color="0.4", ls=":", lw=1)
-    axes.axhline(0, color="0.4", lw=0.6)
-    axes.set(xscale="log", xlabel="distance", ylabel="accuracy lost to noise, points")
+                      [196 * row["error"] for row in rows], **series(place))  # fmt: skip
+    axes.axvline(result["settings"]["default"], color=SOFT, ls=":", lw=1)
+    axes.axhline(0, color=SOFT, lw=0.6)
+    axes.set(xscale="log", xlabel="distance",
+             ylabel="accuracy lost to noise, points\n(below 0: gained; linear to 0.1)")  # fmt: skip
     axes.set_yscale("symlog", linthresh=0.1)
-    axes.set_title(
-        f"95 % intervals over {result['settings']['draws']} draws; dotted: default", fontsize=9
-    )
+    axes.set_title(f"95 % intervals over {result['settings']['draws']} draws; upright: default")
 
 
 def _draw_choice(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
     """Records until the next pass, by distance."""
     settings = result["settings"]
-    for cell, (colour, marker) in zip(cells, STYLES, strict=False):
+    for place, cell in enumerate(cells):
         counts = [
             [max(0.7, until_pass(row["points"], limit)[0]) for row in _random(cell)]
             for limit in settings["distances"]
@@ -250,12 +250,11 @@ def _draw_choice(axes: Axes, result: Row, cells: list[list[Row]]) -> None:
             [max(0.0, mean - min(each)) for mean, each in zip(means, counts, strict=True)],
             [max(0.0, max(each) - mean) for mean, each in zip(means, counts, strict=True)],
         ]
-        axes.errorbar(settings["distances"], means, spread, color=colour, marker=marker, ms=5,
-                      capsize=3)  # fmt: skip
-    axes.axvline(settings["default"], color="0.4", ls=":", lw=1)
+        axes.errorbar(settings["distances"], means, spread, **series(place))
+    axes.axvline(settings["default"], color=SOFT, ls=":", lw=1)
     axes.set(xscale="log", yscale="log", xlabel="distance",
              ylabel="records until the next pass")  # fmt: skip
-    axes.set_title("random orders, bars: their range; at the bottom: none", fontsize=9)
+    axes.set_title("random orders, bars: their range; at the bottom: none")
 
 
 def _cells(result: Row) -> Iterator[list[Row]]:

@@ -11,7 +11,7 @@ from experiments.axes import mark_below, set_volume_axis
 from experiments.datasets.pairs import QUICKDRAW
 from experiments.renyi_vs_public_data.verdicts import by_k, parted
 from experiments.split_intervals import geometric, mean_interval
-from experiments.tables import checks, select, verdict_table
+from experiments.tables import SIZE, checks, select, verdict_table
 from expunge.report.picture import COLOURS, INK, SOFT, legend_below, save, series, styled, tidy
 
 __all__ = [
@@ -47,7 +47,7 @@ def header(result: Row) -> str:
         f"Base setting: random forget set, zero init, "
         f"features of norm 10, full batch, T = {chain['learn_steps']}, eta = "
         f"{chain['step_size']:g}, sigma = {chain['sigma']:g}, R = {chain['radius']:g}; "
-        f"{settings['splits']} splits, intervals at 95 % over splits."
+        f"{settings['splits']} splits, intervals at 95 % over splits. {SIZE}"
     ]
     for pair, retained in settings["pairs"]:
         public, private, _ = result["available"][pair]

@@ -8,6 +8,9 @@ none repeats what the others say. To whoever has all r models, they say together
     mu = 0                           where every model is trained anew (retrain)
     mu of the last one               where its history counts every release (observer all): 2.7
 
+Where a model honours several requests at once, each of them may have a certificate. They follow
+each other, say the same of the same model, and the model counts once.
+
 Elsewhere noise of earlier requests is still in the later models, and no theorem here says what all
 of them tell: that is refused.
 """
@@ -33,6 +36,7 @@ ANEW = (
     "request: a record that was asked for later was used by the models before, and nothing is "
     "claimed about it there"
 )
+OWN = ("batch", "sequence", "previous", "requests")  # of each certificate of a model
 NEVER = "the models of the same procedure without any forgotten record, at every release"
 
 
@@ -76,12 +80,43 @@ def chain_differences(certificates: Sequence[Certificate]) -> list[Difference]:
         elif after.previous != before.sha256:
             problem = f"is not the digest of certificate {before.sequence}"
             faults.append(Difference(f"{place}: previous", problem))
+        elif _continues_batch(after):
+            faults += [
+                Difference(f"{place}: {field}", problem)
+                for field, problem in _unlike_in_batch(before, after)
+            ]
+        elif _continues_batch(before, onwards=True):
+            told = f"certificate {before.sequence} is not the last of its model"
+            faults.append(Difference(f"{place}: batch", f"begins another model, but {told}"))
         else:
             faults += [
                 Difference(f"{place}: {field}", problem)
                 for field, problem in (*_miscounted(before, after), *_unlike(before, after))
             ]
     return faults
+
+
+def _continues_batch(certificate: Certificate, *, onwards: bool = False) -> bool:
+    """Whether the certificate before is of the same model; `onwards`: whether the one after is."""
+    batch = certificate.batch
+    if batch is None or batch.place is None:
+        return False
+    return batch.place < batch.of if onwards else batch.place > 1
+
+
+def _unlike_in_batch(before: Certificate, after: Certificate) -> list[tuple[str, str]]:
+    """What certificates of one model have otherwise than their requests and places."""
+    assert after.batch is not None
+    assert after.batch.place is not None
+    earlier = f"certificate {before.sequence}"
+    if before.batch != after.batch.model_copy(update={"place": after.batch.place - 1}):
+        return [("batch", f"does not go on from that of {earlier}")]
+    said, known = ({**one.body()} for one in (after, before))
+    return [
+        (field, f"is not that of {earlier}, which is of the same model")
+        for field in said
+        if field not in OWN and said[field] != known.get(field)
+    ]
 
 
 def _miscounted(before: Certificate, after: Certificate) -> list[tuple[str, str]]:
@@ -164,7 +199,7 @@ def joint(certificates: Sequence[Certificate]) -> Joint:
     """
     for field, problem in chain_differences(certificates):
         raise Refused(f"{field} {problem}")
-    last = certificates[-1]
+    last, certificates = certificates[-1], _one_a_model(certificates)
     strategies = {certificate.strategy for certificate in certificates}
     if len(strategies) > 1:
         raise Refused(f"models of several strategies: {', '.join(sorted(strategies))}")
@@ -183,14 +218,21 @@ def joint(certificates: Sequence[Certificate]) -> Joint:
 
 
 def joint_document(certificates: Sequence[Certificate]) -> dict[str, Any] | None:
-    """The joint statement as JSON, or why there is none; None for fewer than two certificates."""
+    """The joint statement as JSON, or why there is none; None for fewer than two models."""
     if len(certificates) < 2:
         return None
     try:
         together = joint(certificates)
     except Refused as error:
         return {"refused": str(error)}
+    if together.models < 2:
+        return None
     return {**asdict(together), "statement": together.statement}
+
+
+def _one_a_model(certificates: Sequence[Certificate]) -> list[Certificate]:
+    """One certificate of each model, of certificates that follow each other."""
+    return [one for at, one in enumerate(certificates) if not (at and _continues_batch(one))]
 
 
 def _joint(models: int, mu: float, delta: float, comparator: str) -> Joint:

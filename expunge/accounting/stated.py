@@ -8,7 +8,14 @@ and refuses what contradicts it.
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from expunge.accounting.assumptions import Assumptions
 from expunge.accounting.history import History
@@ -30,6 +37,7 @@ __all__ = [
     "JOINED",
     "MOMENT",
     "UNSEEN",
+    "BatchPlace",
     "FrozenRecord",
     "Retained",
     "Stated",
@@ -71,6 +79,18 @@ class Retained(FrozenRecord):
 
     what: str
     erased_by: date | None = Field(default=None, description="At the latest; UTC.")
+
+
+class BatchPlace(FrozenRecord):
+    """Requests that one model honours at once, and for which of them a certificate is.
+
+    Certificates of one model say the same; only the request, its place and `previous` differ.
+    """
+
+    of: int = Field(ge=2, description="How many requests the model honours at once.")
+    place: int | None = Field(
+        ge=1, description="Which of them this certificate is for; null: one for all of them."
+    )
 
 
 Whole = Annotated[int, Field(strict=True, ge=0, lt=MOST_STEPS)]
@@ -148,6 +168,9 @@ class Stated(FrozenRecord):
         default=[],
         description="Names of requests that the issuer publishes; others are known by `sequence`.",
     )
+    batch: BatchPlace | None = Field(
+        default=None, description="Absent where the model honours one request; never null."
+    )
     model_sha256: str | None = Field(
         default=None, pattern=SHA256, description="SHA-256 of the file of a model with noise."
     )
@@ -170,6 +193,25 @@ class Stated(FrozenRecord):
     issued: Annotated[str, AfterValidator(_moment)] | None = Field(
         default=None, pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="When, in UTC."
     )
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The fields; `batch` only where there is one, as before there were any."""
+        document = write(self)
+        if document.get("batch", 0) is None:
+            del document["batch"]
+        return document
+
+    @property
+    def certified_before(self) -> int:
+        """How many certificates earlier models of this fit have."""
+        place = self.batch.place if self.batch is not None else None
+        return self.sequence - (place or 1)
+
+    @property
+    def honours(self) -> int:
+        """How many requests the model honours at once."""
+        return 1 if self.batch is None else self.batch.of
 
 
 def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stated:
@@ -211,7 +253,22 @@ def counts_in_words(stated: Stated) -> list[str]:
         lines.append(f"{JOINED}: {stated.joined} of the {stated.records} records")
     if stated.joined and stated.capacity is None:
         lines.append(UNSEEN)
+    lines += _batch_in_words(stated)
     return lines if kind is None or kind.learns else [*lines, COUNTED]
+
+
+def _batch_in_words(stated: Stated) -> list[str]:
+    """That the model honours other requests too; the same line on all certificates of a model."""
+    if stated.batch is None:
+        return []
+    words = f"the model honours {stated.batch.of:,} requests at once"
+    if stated.batch.place is None:
+        return [f"{words}, and this certificate is for all of them"]
+    first, last = stated.certified_before + 1, stated.certified_before + stated.batch.of
+    return [
+        f"{words}, each with a certificate that says the same: {first} to {last} in sequence, none "
+        "for another model"
+    ]
 
 
 def _earlier_releases(stated: Stated, history: History) -> EarlierReleases:
@@ -220,7 +277,7 @@ def _earlier_releases(stated: Stated, history: History) -> EarlierReleases:
     releases = stated.earlier_releases or known
     if releases not in ("not covered", known):
         raise InvalidInput("earlier_releases", f"{releases!r}, but by the history {known!r}")
-    if releases == "none known" and stated.sequence > 1:
+    if releases == "none known" and stated.certified_before > 0:
         raise InvalidInput("earlier_releases", "none known, but an earlier one was certified")
     return releases
 
@@ -259,8 +316,8 @@ def _forgotten(stated: Stated, kind: Kind, history: History, records: int, joine
         raise InvalidInput(
             "forgotten", f"is {stated.forgotten}, but the history counts {forgotten} records"
         )
-    if not stated.sequence <= max(1, forgotten) + joined:
-        raise InvalidInput("sequence", f"is {stated.sequence}, with {forgotten} forgotten records")
+    if not stated.certified_before + stated.honours <= max(1, forgotten) + joined:
+        raise InvalidInput(*_too_many(stated, forgotten))
     if stated.workspace is not None and not stated.generation <= max(1, forgotten + joined):
         raise InvalidInput(
             "generation",
@@ -269,6 +326,14 @@ def _forgotten(stated: Stated, kind: Kind, history: History, records: int, joine
     if (stated.subjects or 0) > forgotten:
         raise InvalidInput("subjects", f"{stated.subjects} of {forgotten} records")
     return forgotten
+
+
+def _too_many(stated: Stated, forgotten: int) -> tuple[str, str]:
+    """What to say of more certificates and requests than records that left or joined."""
+    problem = f"with {forgotten} forgotten records"
+    if stated.batch is None:
+        return "sequence", f"is {stated.sequence}, {problem}"
+    return "batch.of", f"is {stated.batch.of}, after {stated.certified_before} others, {problem}"
 
 
 def _check_normaliser(history: History, at_fit: int) -> None:
@@ -297,10 +362,15 @@ def _check_chain(stated: Stated) -> None:
         raise InvalidInput(
             "previous", "is the digest of the certificate before, from the second on"
         )
-    if stated.sequence > 1 and stated.generation < stated.sequence:
+    place = stated.batch.place if stated.batch is not None else None
+    if place is not None and not place <= min(stated.honours, stated.sequence):
+        told = f"is {place} of {stated.honours}, in sequence {stated.sequence}"
+        raise InvalidInput("batch.place", told)
+    if stated.sequence > 1 and stated.generation < (2 if stated.certified_before else 1):
         raise InvalidInput("generation", f"{stated.generation} models, {stated.sequence} certified")
-    if len(stated.requests) > stated.sequence:
-        raise InvalidInput("requests", f"{len(stated.requests)} named by {stated.sequence}")
+    named = 1 if place is not None else stated.certified_before + stated.honours
+    if len(stated.requests) > named:
+        raise InvalidInput("requests", f"{len(stated.requests)} named by {named}")
 
 
 def _check_fit(stated: Stated, kind: Kind) -> None:

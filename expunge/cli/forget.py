@@ -1,9 +1,9 @@
-"""`expunge forget WORKSPACE`: honour a deletion request."""
+"""`expunge forget WORKSPACE`: honour a deletion request, or many by one model."""
 
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,14 @@ def forget(
         str | None, typer.Option(help="File with one id a line; - reads standard input.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="What to call the request.")] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option(help="Table of many requests: a column `request` with names, and one of ids."),
+    ] = None,
+    certificates: Annotated[
+        Literal["each", "together"],
+        typer.Option(help="Of many requests: one certificate for each, or one for all."),
+    ] = "each",
     skip_unknown: Annotated[
         bool, typer.Option(help="Leave out ids that are no private record's.")
     ] = False,
@@ -35,25 +43,27 @@ def forget(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Delete records from the model; without ids, finish what an interrupted run left pending."""
-    from expunge.workspace.forget import Pending
+    from expunge.workspace.forget import Pending, forget_batch
     from expunge.workspace.forget import forget as honour
 
-    wanted = _given_ids(id, ids)
+    named = _given_requests(workspace, requests, id, ids, name)
+    wanted = [record for some in named.values() for record in some] or _given_ids(id, ids)
     if dry_run:
         _rehearse(workspace, wanted, name, skip_unknown, skip_forgotten, json)
         return
+    how: dict[str, Any] = {
+        "skip_unknown": skip_unknown,
+        "skip_forgotten": skip_forgotten,
+        "engine": engine,
+        "address": address,
+    }
     try:
         with stages("forget") as progress:
-            document = honour(
-                workspace,
-                wanted,
-                name=name,
-                skip_unknown=skip_unknown,
-                skip_forgotten=skip_forgotten,
-                engine=engine,
-                address=address,
-                progress=progress,
-            )
+            if named:
+                each = certificates == "each"
+                document = forget_batch(workspace, named, each=each, progress=progress, **how)
+            else:
+                document = honour(workspace, wanted, name=name, progress=progress, **how)
     except Pending as error:  # recorded, so not the same as bad input
         print_json(error.document) if json else show(error.document)
         print(f"expunge: {one_line(str(error))}", file=sys.stderr)
@@ -61,7 +71,9 @@ def forget(
     if json:
         print_json(document)
         return
-    if document["repeated"] is not None:
+    if named and document["repeated"]:
+        print(f"{len(document['repeated']):,} of {len(named):,} requests were asked before")
+    elif not named and document["repeated"] is not None:
         print(f"{document['repeated']} was asked before; this is how it stands")
     elif skip_unknown or skip_forgotten:
         _print_outcomes(document)
@@ -83,6 +95,25 @@ def _given_ids(id: list[str] | None, ids: str | None) -> list[str]:  # noqa: A00
         some = "1 id has" if spaced == 1 else f"{spaced:,} ids have"
         tell(f"{some} spaces around, which do not count")
     return wanted
+
+
+def _given_requests(
+    workspace: Path,
+    requests: Path | None,
+    id: list[str] | None,  # noqa: A002
+    ids: str | None,
+    name: str | None,
+) -> dict[str, list[str]]:
+    """The ids of many requests by their names; none where no table of requests was given."""
+    if requests is None:
+        return {}
+    if id or ids is not None or name is not None:
+        raise typer.BadParameter(
+            "has names and ids; give no others beside it", param_hint="--requests"
+        )
+    from expunge.workspace.request_table import read_requests
+
+    return read_requests(workspace, requests)
 
 
 def _rehearse(

@@ -52,7 +52,9 @@ def show(document: dict[str, Any]) -> None:
         console.print(line, markup=False)
     for request in document["requests"]:
         mark = MARKS[request["state"]]
-        console.print(f"{escape(request['name'])}: {_records(request['records'])}, {mark}")
+        told = "" if request["certificate"] is None else f", certificate {request['certificate']}"
+        name = escape(request["name"])
+        console.print(f"{name}: {_records(request['records'])}, {mark}{told}")
     for each in document["additions"]:
         what = f"{_records(each['records'])} joined at model {each['model']}, {each['done']}"
         console.print(f"{what}: {MARKS[each['state']]}")

@@ -11,9 +11,13 @@ not sent through one by one of its own accord: that choice would tell about the 
 Neither may a module remember what went through it, or draw at random: every batch and every try
 has a copy of its own, and records that go one by one give the same from last to first. Public
 rows have their own batches.
+
+A private record whose features are not finite has zeros instead, and is counted for the operator:
+no single one of them decides whether there is a model (THEORY 5.1 d).
 """
 
 import copy
+import warnings
 from collections.abc import Callable, Sequence
 
 import torch
@@ -21,12 +25,13 @@ from torch import Tensor, nn
 
 from expunge.core.inputs import Inputs, tensors_in
 from expunge.core.module_state import with_state
-from expunge.errors import InvalidInput
+from expunge.errors import InvalidInput, RecordsWarning
 from expunge.features.module_checks import (
     check_rows_apart,
     last_linear,
     refuse_mixing_when_frozen,
     refuse_remembering,
+    same,
 )
 
 __all__ = ["backbone_features"]
@@ -36,16 +41,23 @@ SINGLE = 3  # records drawn to stay alone in their batch
 
 
 def backbone_features(
-    module: nn.Module, head: str, inputs: Inputs, device: str, one_by_one: bool = False
+    module: nn.Module,
+    head: str,
+    inputs: Inputs,
+    device: str,
+    one_by_one: bool = False,
+    *,
+    private: bool = False,
 ) -> Tensor:
     """Inputs (rows, features) of the layer `head`, in single precision at least.
 
     Args:
         one_by_one: Every record is a batch of its own.
+        private: Records whose features are not finite have zeros, and a warning counts them.
 
     Raises:
         InvalidInput: the layer is not the last one, a layer mixes records, or the features are
-            no finite vectors.
+            no finite vectors: of a public record, or of every private one.
     """
     refuse_mixing_when_frozen(module)
     clean = with_state(module, {}, device).eval()
@@ -62,9 +74,10 @@ def backbone_features(
     else:
         features = torch.cat([fresh(rows) for rows in batches])
         again, first = fresh(batches[0]), features[: len(batches[0])]
-    if not bool(torch.isfinite(features).all()):
+    finite = torch.isfinite(features).all(1)
+    if not bool(finite.all()) and not (private and bool(finite.any())):
         raise InvalidInput("model", f"gives layer {head!r} NaN or infinity")
-    if not torch.equal(again, first):
+    if not same(again, first):
         raise InvalidInput(
             "model",
             "gives the same records other features the second time: it remembers what went "
@@ -76,6 +89,15 @@ def backbone_features(
             "model",
             "a record's features depend, if only in their last bits, on the other records in its "
             "batch; use Head(one_by_one=True)",
+        )
+    features[~finite] = 0
+    if not bool(finite.all()):
+        warnings.warn(
+            f"the model gives layer {head!r} NaN or infinity for {int((~finite).sum()):,} of "
+            f"{len(finite):,} private records; they have zeros. This is for you alone: it depends "
+            "on private records",
+            RecordsWarning,
+            stacklevel=2,
         )
     return features if features.dtype == torch.float64 else features.float()
 
@@ -140,6 +162,6 @@ def _apart(fresh: Callable[[Inputs], Tensor], rows: Inputs, number: int) -> bool
     for kept in (half, ~half, *(torch.arange(len(rows)) == row for row in sorted(single))):
         blanked = rows.clone()
         blanked[~kept] = 0
-        if not torch.equal(fresh(blanked)[kept], whole[kept]):
+        if not same(fresh(blanked)[kept], whole[kept]):
             return False
     return True

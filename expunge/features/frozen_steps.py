@@ -3,10 +3,12 @@
     raw row  ->  step  ->  step  ->  features (a float row; sparse if the last step gives those)
 
 Every record, public, private or one to predict for, goes through the same function. Rows go through
-in blocks cut by row number, so what a row's features are does not depend on who is still there.
+in blocks cut by row number, so what a row's features are does not depend on who is still there. A
+private row that no step can turn into finite numbers has zeros (`blank_rows`).
 """
 
 import copy
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from expunge.errors import InvalidInput
+from expunge.errors import InvalidInput, RecordsWarning
+from expunge.features.blank_rows import blank, finite_rows, usable_rows
 from expunge.features.row_blocks import blocks, count_rows, dense, take_rows
 from expunge.features.rows_apart import PROBE, check_neighbours, check_unmoved
 
@@ -92,29 +95,70 @@ class FrozenSteps:
         spent = copy.deepcopy(self)
         return _collect(count_rows(rows), (spent.block(part) for part in blocks(rows)))
 
-    def transform_apart(self, rows: Any, probe: Any = None) -> Any:
-        """The same, trying on every block that no row's features depend on other rows.
+    def transform_apart(self, rows: Any, probe: Any = None, width: int | None = None) -> Any:
+        """The same of private rows, trying on every block that none depends on other rows.
 
-        Every row goes through twice more, with other neighbours.
+        Every row goes through twice more, with other neighbours. One that a step fails on, or makes
+        something of that is not finite, has zeros, and a warning counts them.
 
         Args:
-            probe: Rows that must give the same features before and after; the first by default.
+            probe: Rows that must give the same features before and after; of the first ones by
+                default those that can be transformed.
+            width: How many features there are, so that rows may all have zeros; None refuses that.
 
         Raises:
             InvalidInput: as for `transform`, or a row's features do, or a step remembers rows.
+            ValueError: every row fails; what the step said of the first.
         """
         draws, spent = np.random.default_rng(0), copy.deepcopy(self)
-        probe = take_rows(rows, slice(0, PROBE)) if probe is None else probe
-        before = spent.block(probe)
+        probe = copy.deepcopy(self)._usable_probe(rows) if probe is None else probe
+        if probe is None:  # nothing can be transformed
+            if width is None or not count_rows(rows):
+                return spent.transform(rows)
+            _tell(count_rows(rows), rows)
+            return sparse.csr_array((count_rows(rows), width))
+        before, failed = spent.block(probe), 0
 
         def tried(part: Any) -> Any:
-            features = spent.block(part)
-            check_neighbours(part, features, spent.block, draws)
-            return features
+            nonlocal failed
+            features, kept = spent._usable(part, draws, like=before)
+            failed += int((~kept).sum())
+            return features if kept.all() else blank(features, kept)
 
         gathered = _collect(count_rows(rows), (tried(part) for part in blocks(rows)))
         check_unmoved(before, spent.block(probe))
+        if failed:
+            _tell(failed, rows)
         return gathered
+
+    def _usable_probe(self, rows: Any) -> Any:
+        """Some of the first rows that can be transformed; None where none can."""
+        for part in (take_rows(rows, slice(0, PROBE)), *blocks(rows)):
+            usable = np.flatnonzero(usable_rows(self.block, part))
+            if len(usable):
+                return take_rows(part, usable[:PROBE])
+        return None
+
+    def _usable(self, rows: Any, draws: np.random.Generator, like: Any) -> tuple[Any, np.ndarray]:
+        """A block's features, anything in rows that fail, and which rows do not.
+
+        Args:
+            like: Features of other rows.
+        """
+        kept = np.ones(count_rows(rows), dtype=bool)
+        try:
+            features = self.block(rows)
+        except MemoryError:
+            raise
+        except Exception:  # whatever a transformer does with a value
+            kept = usable_rows(self.block, rows)
+            if not kept.any():
+                return _zeros(len(kept), like), kept
+            # As many rows as before, because bits may depend on how many go through together.
+            rows = take_rows(rows, np.where(kept, np.arange(len(kept)), np.argmax(kept)))
+            features = self.block(rows)
+        check_neighbours(rows, features, self.block, draws)
+        return features, kept & finite_rows(features)
 
     def block(self, rows: Any) -> Any:
         """The features of one block of rows."""
@@ -153,6 +197,24 @@ class FrozenSteps:
                     "gives another number of rows than it is given; a step must keep every row",
                 )
         return result
+
+
+def _zeros(count: int, like: Any) -> Any:
+    """So many rows of zeros, of the width and kind of these features."""
+    kind = sparse.csr_array if sparse.issparse(like) else np.zeros
+    return kind((count, like.shape[1]), dtype=like.dtype)
+
+
+def _tell(failed: int, rows: Any) -> None:
+    """Tell the operator how many private rows are blank, and nobody else."""
+    warnings.warn(
+        f"{failed:,} of {count_rows(rows):,} private rows could not be transformed into finite "
+        "numbers, and are learned as rows of zeros; give the steps what they need for such values "
+        "(OneHotEncoder: handle_unknown='ignore'; missing ones: an imputer). This is for you "
+        "alone: it depends on private records",
+        RecordsWarning,
+        stacklevel=3,
+    )
 
 
 def _collect(count: int, parts: Iterable[Any]) -> Any:

@@ -17,6 +17,7 @@ from expunge.core.inputs import Columns, Inputs
 from expunge.errors import InvalidInput
 
 __all__ = [
+    "SOME",
     "check_rows_apart",
     "last_linear",
     "refuse_half_precision",

@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from expunge.errors import InvalidInput
+from expunge.features.blank_rows import usable_rows
 from expunge.features.frozen_steps import FrozenSteps, StepOrigin, StepRecord
 from expunge.features.row_blocks import count_rows, take_rows
 from expunge.features.rows_apart import PROBE, check_one_by_one
@@ -89,10 +90,13 @@ def fit_steps(
                 "(expunge.features.DeclaredColumns, Normalizer, HashingVectorizer)",
             )
         step = copy.deepcopy(step)  # of what fit may have kept from its arguments
-        tried = copy.deepcopy(step)  # the rows may be private ones, which a step might keep
-        check_one_by_one(where, tried.transform, probe)
         fitted.append(StepRecord(name, step, origin, _declared_in(step)))
-        probe = tried.transform(probe)
+        tried = copy.deepcopy(step)  # the rows may be private ones, which a step might keep
+        if not count:  # and such rows may fail, one by one
+            probe = take_rows(probe, np.flatnonzero(usable_rows(tried.transform, probe)))
+        if count_rows(probe):
+            check_one_by_one(where, tried.transform, probe)
+            probe = tried.transform(probe)
         if count:
             rows = step.transform(rows)
     return FrozenSteps(tuple(fitted), count)

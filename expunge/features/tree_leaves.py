@@ -30,7 +30,7 @@ from expunge.features.boosted_trees import count_leaves, find_leaves, grow
 from expunge.features.column_ranges import declared_range, range_columns
 from expunge.features.random_trees import RandomTrees
 from expunge.features.raw_columns import RawColumns
-from expunge.features.raw_weight import FEWEST, UNCHOSEN, Part, choose_raw_weight, halves
+from expunge.features.raw_weight import FEWEST, UNCHOSEN, Part, choose_raw_weight, halves, worth
 
 __all__ = ["TreeLeaves"]
 
@@ -45,10 +45,10 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
     columns; no row is longer than 1.
 
     What it does not do. Its trees know the public rows only, so with 10 % of a table public it
-    falls behind LightGBM on everything as the table grows: full flights .779 against .790 AUC (a
-    prototype's figures, one seed). Where public rows miss a part of a column's range every row
-    there ends in the same leaves: hotel_rates .870 R2 with such public rows, .928 with random ones
-    (docs/pipelines.md); declare `ranges` for such columns.
+    falls behind LightGBM on everything as the table grows: full flights .779 against .790 AUC.
+    Where public rows miss a part of a column's range every row there ends in the same leaves:
+    diamonds .55 R2 with the cheaper half public, .98 with random rows (a prototype's figures, one
+    seed; docs/pipelines.md has those of today). Declare `ranges` for such columns.
 
     Its 150 trees of 31 leaves give 4,650 weights, which leaves room for requests without a pass in
     a binary classification or a regression (`Residual(state_limit=)`). With C > 2 classes LightGBM
@@ -209,14 +209,15 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
         """The weight of raw columns under which trees of half the rows tell the other half best."""
         targets, objective, _ = self._targets(y, checked)
         classes = objective["objective"] != "regression"
-        if len(X) < FEWEST or len(np.unique(targets)) < 2:
+        alike = len(np.unique(targets)) < 2
+        if alike or (worth(targets) if classes else len(X)) < FEWEST:
             return UNCHOSEN
         told = np.eye(int(targets.max()) + 1)[targets] if classes else targets[:, None]
         raw, parts = scales.rows(X), []
         for grown, held in halves(targets, classes=classes):
             text = self._grow(X[grown], y[grown], checked)
             leaves = _leaves(text, random, _count_leaves(text, random), X[held])
-            parts.append(Part(leaves, raw[held], told[held]))
+            parts.append(Part(held, leaves, raw[held], told[held]))
         return choose_raw_weight(parts)
 
 

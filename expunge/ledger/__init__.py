@@ -11,6 +11,7 @@ from expunge.ledger.schema import (
     Model,
     Overtaken,
     Request,
+    RequestBatch,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "Model",
     "Overtaken",
     "Request",
+    "RequestBatch",
 ]

@@ -4,6 +4,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, inspect
 
+from expunge.ledger.schema import LATER
+
 __all__ = ["Connected"]
 
 
@@ -16,6 +18,12 @@ class Connected:
     def _has(self, table: Table) -> bool:
         """Whether the ledger has this table; one of an earlier version may not."""
         return inspect(self._connection).has_table(table.name)
+
+    def _make_later(self) -> None:
+        """Make the tables that a ledger of an earlier version lacks."""
+        for table in LATER:
+            if not self._has(table):
+                table.create(self._connection)
 
     def _scalar(self, query: Any) -> Any:
         return self._connection.execute(query).scalar()

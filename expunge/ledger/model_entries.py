@@ -1,11 +1,12 @@
 """Models and certificates, what made them current, and what of it is honoured."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import func, insert, select, update
 
+from expunge.ledger.batch_entries import BatchEntries
 from expunge.ledger.moment import now
-from expunge.ledger.request_entries import RequestEntries
 from expunge.ledger.schema import (
     JournalEntry,
     Model,
@@ -13,16 +14,16 @@ from expunge.ledger.schema import (
     Request,
     State,
     additions,
-    certificates,
     journal,
     models,
     requests,
 )
+from expunge.ledger.schema import certificates as certified
 
 __all__ = ["ModelEntries"]
 
 
-class ModelEntries(RequestEntries):
+class ModelEntries(BatchEntries):
     """What the ledger says of models."""
 
     def add_model(
@@ -31,33 +32,33 @@ class ModelEntries(RequestEntries):
         sha256: str,
         seal: str,
         evaluation: str | None = None,
-        honours: Request | None = None,
-        certificate: str | None = None,
+        honours: Sequence[Request] = (),
+        certificates: Sequence[str] = (),
     ) -> Model:
-        """Record the new current model; commit the request that it honours and mark its records.
+        """Record the new current model; commit the requests that it honours, mark their records.
 
-        The request is `honoured` once what knew its records is erased: `close_committed`.
+        They are `honoured` once what knew their records is erased: `close_committed`.
 
         Raises:
-            Overtaken: the request is no longer pending.
+            Overtaken: a request is no longer pending.
         """
         number = 1 + (self._scalar(select(func.max(models.c.number))) or 0)
         model = Model(
             number,
             sha256,
             now(),
-            None if honours is None else honours.number,
+            honours[0].number if honours else None,
             seal,
             evaluation,
         )
         # Digests of files with records that are gone would let somebody try what was in them.
         self._connection.execute(update(models).values(seal=""))
         self._connection.execute(insert(models), vars(model))
-        if honours is not None:
-            self._commit(honours)
-        if certificate is not None:
-            row = {"model": number, "document": certificate}
-            self._connection.execute(insert(certificates), row)
+        for request in honours:
+            self._commit(request)
+        for document in certificates:
+            row = {"model": number, "document": document}
+            self._connection.execute(insert(certified), row)
         return model
 
     def _commit(self, request: Request) -> None:
@@ -105,18 +106,34 @@ class ModelEntries(RequestEntries):
         Args:
             state: Only those of requests and additions in this state.
         """
-        query = select(certificates.c.number, certificates.c.document)
+        query = select(certified.c.number, certified.c.document)
         if state is not None:
             numbers = {request.number for request in self.requests(state)}
             made = {model.number for model in self.models() if model.request in numbers}
             made |= {each.model for each in self.additions() if each.state == state}
-            query = query.where(certificates.c.model.in_(made))
-        rows = self._connection.execute(query.order_by(certificates.c.number))
+            query = query.where(certified.c.model.in_(made))
+        rows = self._connection.execute(query.order_by(certified.c.number))
         return {row.number: row.document for row in rows}
 
     def certificate_of(self, model: Model) -> str | None:
-        query = select(certificates.c.document).where(certificates.c.model == model.number)
-        return self._scalar(query)
+        """The certificate of a model, the last where it has several."""
+        query = select(certified.c.document).where(certified.c.model == model.number)
+        return self._scalar(query.order_by(certified.c.number.desc()))
+
+    def certificates_by_request(self) -> dict[int, int]:
+        """The number of the certificate that each request has, by the request's."""
+        made, numbers = self.batches(), {}
+        for row in self._connection.execute(
+            select(certified.c.number, certified.c.model).order_by(certified.c.number)
+        ):
+            numbers.setdefault(row.model, []).append(row.number)
+        answers: dict[int, int] = {}
+        for model in self.models():
+            if model.request is not None and model.number in numbers:
+                asked, each = made.get(model.request, ([model.request], True))
+                own = numbers[model.number] if each else numbers[model.number] * len(asked)
+                answers |= dict(zip(asked, own, strict=True))
+        return answers
 
     def erase_earlier(self, than: Model) -> None:
         """Forget hash and scores of earlier models: both tell who was among their records."""

@@ -13,7 +13,6 @@ from expunge.errors import InvalidInput
 from expunge.ledger.connected import Connected
 from expunge.ledger.newcomers import add_rows, arrival_problems
 from expunge.ledger.schema import (
-    LATER,
     Addition,
     IdOutcome,
     Model,
@@ -125,9 +124,7 @@ class RecordEntries(Connected):
         Raises:
             InvalidInput: an id is there; it is named.
         """
-        for table in LATER:
-            if not self._has(table):
-                table.create(self._connection)  # a ledger of an earlier version
+        self._make_later()
         return add_rows(self._connection, self._where, ids, model.number)
 
     def additions(self) -> list[Addition]:

@@ -1,7 +1,8 @@
 """The requests: what was asked for, by which name, and how far it is."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import func, insert, select
 
@@ -24,13 +25,22 @@ class RequestEntries(RecordEntries):
                 already asked for, or a request's name that is taken.
         """
         name = self.check_request(ids, name)
-        number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
-        row = {"number": number, "name": name, "received": now(), "state": "pending"}
-        self._connection.execute(insert(requests), row)
-        self._connection.execute(
-            insert(requested), [{"request": number, "record": record} for record in ids]
-        )
-        return Request(number, name, row["received"], "pending", tuple(ids))
+        (request,) = self._record([(name, ids)])
+        return request
+
+    def _record(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Request]:
+        """Record pending requests, which were checked."""
+        first = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
+        made = [
+            Request(number, name, now(), "pending", tuple(ids))
+            for number, (name, ids) in enumerate(asked, start=first)
+        ]
+        columns = ("number", "name", "received", "state")
+        rows = [{column: getattr(one, column) for column in columns} for one in made]
+        self._connection.execute(insert(requests), rows)
+        named = [{"request": one.number, "record": id_} for one in made for id_ in one.records]
+        self._connection.execute(insert(requested), named)
+        return made
 
     def check_request(self, ids: Sequence[str], name: str | None = None) -> str:
         """Check that a request for these records can be recorded; returns the name it would have.
@@ -47,9 +57,17 @@ class RequestEntries(RecordEntries):
         self._check_remainder(len(ids))
         number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
         name = f"request {number}" if name is None else name
+        self._check_free(name)
+        return name
+
+    def _check_free(self, name: str) -> None:
+        """Check that no request has this name.
+
+        Raises:
+            InvalidInput: one has.
+        """
         if self._scalar(select(requests.c.number).where(requests.c.name == name)) is not None:
             raise InvalidInput("request", f"the name {name!r} is taken")
-        return name
 
     def find_request(self, ids: Sequence[str], name: str | None = None) -> Request | None:
         """The request that was made before for exactly these records, under this name if any.
@@ -70,7 +88,7 @@ class RequestEntries(RecordEntries):
     def request(self, number: int) -> Request:
         """The request of this number."""
         row = self._connection.execute(select(requests).where(requests.c.number == number)).one()
-        return Request(**row._mapping, records=self._records_of(number))
+        return Request(**row._mapping, records=self._records_of([number])[number])
 
     def state_of(self, number: int) -> State:
         """How far the request of this number is."""
@@ -81,16 +99,18 @@ class RequestEntries(RecordEntries):
         query = select(requests).order_by(requests.c.number)
         if state is not None:
             query = query.where(requests.c.state == state)
-        return [
-            Request(**row._mapping, records=self._records_of(row.number))
-            for row in self._connection.execute(query)
-        ]
+        found = self._connection.execute(query).all()
+        named = self._records_of(select(query.subquery().c.number))
+        return [Request(**row._mapping, records=named[row.number]) for row in found]
 
-    def _records_of(self, number: int) -> tuple[str, ...]:
-        came_back = []
-        if self._has(former):
-            came_back = self._scalars(select(former.c.record).where(former.c.request == number))
-        return tuple(sorted([*self._named_by(number), *came_back]))
+    def _records_of(self, numbers: Any) -> defaultdict[int, tuple[str, ...]]:
+        """The ids that these requests name, those that came back since as well, in order."""
+        named: dict[int, list[str]] = {}
+        for table in (requested, *([former] if self._has(former) else [])):
+            query = select(table.c.request, table.c.record).where(table.c.request.in_(numbers))
+            for row in self._connection.execute(query):
+                named.setdefault(row.request, []).append(row.record)
+        return defaultdict(tuple, {number: tuple(sorted(ids)) for number, ids in named.items()})
 
     def _named_by(self, number: int) -> list[str]:
         """The ids that a request names, without those that came back since."""

@@ -6,6 +6,8 @@ records       every record with its role and its row in the model's tables; chan
 requests      deletion requests: `pending`, then `committed`, then `honoured` (`workspace.forget`)
 requested     which records a request names
 former        the same of ids that came back since: the row that was forgotten, and by which request
+batches       requests that one model is to honour at once, by the number of the first of them, and
+              whether each gets a certificate; a request alone is in none
 additions     which rows joined at which model; `committed` and `honoured` as a request is
 models        every model that was current once; the last one is current now
 certificates  canonical JSON, each about one model
@@ -18,7 +20,17 @@ seals         a digest of each of these tables (`ledger.sealing`)
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+)
 
 from expunge.errors import Refused
 
@@ -31,6 +43,7 @@ __all__ = [
     "Model",
     "Overtaken",
     "Request",
+    "RequestBatch",
     "Role",
     "State",
     "metadata",
@@ -111,6 +124,14 @@ former = Table(
     Column("request", ForeignKey("requests.number"), nullable=False),
 )
 
+batches = Table(
+    "batches",
+    metadata,
+    Column("request", ForeignKey("requests.number"), primary_key=True),
+    Column("first", ForeignKey("requests.number"), nullable=False),
+    Column("each", Boolean, nullable=False),
+)
+
 additions = Table(
     "additions",
     metadata,
@@ -132,7 +153,7 @@ journal = Table(
     Column("state", String, nullable=False),
 )
 
-LATER = (journal, former, additions)  # which a ledger of an earlier version lacks
+LATER = (journal, former, additions, batches)  # which a ledger of an earlier version lacks
 
 seals = Table(
     "seals",
@@ -159,6 +180,23 @@ class Request:
     received: str
     state: State
     records: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RequestBatch:
+    """Requests that one model honours, in their order; often one alone.
+
+    Args:
+        each: Every request gets a certificate of its own.
+    """
+
+    requests: tuple[Request, ...]
+    each: bool = True
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of its requests."""
+        return tuple(request.number for request in self.requests)
 
 
 @dataclass(frozen=True)
@@ -222,7 +260,7 @@ class Model:
 
     Args:
         sha256: Of its file.
-        request: The request that it was made for; None for the fitted one.
+        request: The request that it was made for, the first of a batch; None for the fitted one.
         seal: Of the saved generation that the next request starts from, rows included; none where
             the model is not current.
         evaluation: JSON, if there is any.

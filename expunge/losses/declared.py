@@ -3,11 +3,19 @@
     value(scores (rows, outputs), targets (rows,)) -> (rows,), differentiable by torch
 
 Nothing here proves that the loss is convex or that its constants are right: every certificate
-that rests on them says that they were declared. What is evaluated is checked against them, and
-a row that exceeds them stops the run: no certificate.
+that rests on them says that they were declared. What is evaluated is checked against them. A row
+whose derivative is beyond the declared slope has it cut to that,
+
+    psi'(s)  ->  max(-slope, min(slope, psi'(s))),   0 where it is no number,
+
+which is the derivative of a convex loss of the same bend and at most this slope, as Huber's is of
+squares; the operator is warned. One row must not decide whether there is a model. With several
+outputs cut derivatives are those of no convex loss (THEORY E34), so that there such a row stops the
+run: no certificate.
 """
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +25,7 @@ from torch import Tensor
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.core import checks
 from expunge.core.checks import as_float, check_fields, count, not_negative, positive
+from expunge.errors import RecordsWarning
 from expunge.losses.linear import assumptions_of
 
 __all__ = ["ConstantExceeded", "Declared"]
@@ -25,7 +34,7 @@ SLACK = 1 + 1e-9
 
 
 class ConstantExceeded(ValueError):
-    """A record's gradient or curvature is beyond what was declared."""
+    """A record's gradient is beyond what was declared, and there are several outputs."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +96,17 @@ class Declared:
             at = scores.detach().requires_grad_(True)
             (slopes,) = torch.autograd.grad(self.function(at, targets).sum(), at)
         steepest = float(slopes.norm(dim=-1).max()) if slopes.numel() else 0.0
-        if not steepest <= self.slope * SLACK:
-            raise ConstantExceeded(
-                f"slope: a row's derivative is beyond the declared {self.slope:g}"
-            )
-        return slopes
+        if steepest <= self.slope * SLACK:
+            return slopes
+        beyond = f"slope: a row's derivative is beyond the declared {self.slope:g}"
+        if self.outputs > 1:
+            raise ConstantExceeded(beyond)
+        warnings.warn(
+            f"{beyond}, and is cut to it. This is for you alone: it depends on private records",
+            RecordsWarning,
+            stacklevel=2,
+        )
+        return slopes.nan_to_num(nan=0.0).clamp(-self.slope, self.slope)
 
     def residual_derivative(
         self, scores: Tensor, moved: Tensor, targets: Tensor | None = None

@@ -6,7 +6,7 @@ Only the data term: weight decay is added by the caller, after clipping (THEORY 
 computed in the module's own precision; its norm, the scale and the sum are float64. kappa covers
 the rounding of norm and product, so that no record's clipped gradient is longer than C. The bounds
 ask for nothing else in the clipped regime (THEORY 2.4): any function of the record, in whatever
-precision, that is at most C long.
+precision, that is at most C long. So a gradient that is not finite counts as 0 (`left_out`).
 
 The module runs in evaluation mode (no dropout), one record at a time, so that nothing mixes
 records. torch.func batches over records; torch's recurrent layers have no rule for that, so that
@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 
 from expunge.core.inputs import Columns, Inputs
-from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
+from expunge.sampling.left_out import LeftOut, sum_usable
 from expunge.sampling.networks import Network, call_with
 from expunge.sampling.recurrent import Recurrent
 
@@ -53,6 +53,7 @@ def clipped_gradients(
     clip: float,
     divisor: float | None = None,
     memory: int = MEMORY,
+    left_out: LeftOut | None = None,
 ) -> Tensor:
     """The sum of clipped gradients over the divisor: (parameters,) float64, where `weights` are.
 
@@ -62,17 +63,22 @@ def clipped_gradients(
         rows: Numbers of the records that take part.
         divisor: nbar; the number of rows if None.
         memory: Bytes for one chunk's per-record gradients.
-
-    Raises:
-        NoCertificate: a record's gradient is not finite.
+        left_out: Is told of records whose gradient is not finite, which contribute nothing.
     """
     total = torch.zeros(network.parameters, dtype=torch.float64)
     if not len(rows):
         return total.to(weights.device)
+    left_out = LeftOut() if left_out is None else left_out
+
+    def summed(chosen: Tensor) -> Tensor:
+        gradients = per_record(network, weights, *batch(chosen))
+        part, usable = _summed(gradients, network.parameters, clip)
+        left_out.add(chosen[~usable.cpu()])
+        return part.cpu()
+
     with _evaluating(network.module):
         for chosen in rows.split(chunk_rows(network.parameters, memory)):
-            gradients = per_record(network, weights, *batch(chosen))
-            total += _summed(gradients, network.parameters, clip).cpu()
+            total += sum_usable(summed, chosen, left_out)
     return (total / (len(rows) if divisor is None else divisor)).to(weights.device)
 
 
@@ -84,31 +90,39 @@ def clipped_mean(
     *,
     clip: float,
     divisor: float | None = None,
+    left_out: LeftOut | None = None,
 ) -> Tensor:
     """The mean gradient, clipped as a whole: for steps on records that both chains share.
 
     It bounds the step, not a record's share in it. The module's own parameters are overwritten:
     give a copy.
 
-    Raises:
-        NoCertificate: the gradient is not finite.
+    Args:
+        left_out: Is told of records whose gradient is not finite, which contribute nothing.
     """
     total = torch.zeros(network.parameters, dtype=torch.float64)
     if not len(rows):
         return total.to(weights.device)
+    left_out = LeftOut() if left_out is None else left_out
     parameters = list(network.module.parameters())
     with torch.no_grad():
         for own, part in zip(parameters, network.split(weights).values(), strict=True):
             own.copy_(part)
+
+    def summed(chosen: Tensor) -> Tensor:
+        inputs, targets = batch(chosen)
+        loss = network.function(network.module(inputs), targets) * len(chosen)
+        gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
+        return torch.cat([part.double().flatten() for part in gradients]).cpu()
+
     with _evaluating(network.module):
         for chosen in rows.split(CHUNK):
-            inputs, targets = batch(chosen)
-            loss = network.function(network.module(inputs), targets) * len(chosen)
-            gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
-            total += torch.cat([part.double().flatten() for part in gradients]).cpu()
+            total += sum_usable(summed, chosen, left_out)
     total /= len(rows) if divisor is None else divisor
-    total *= _scales(total.square().sum(), network.parameters, clip)
-    return total.to(weights.device)
+    squares = total.square().sum()
+    if not torch.isfinite(squares):
+        return torch.zeros_like(total).to(weights.device)
+    return (total * _scales(squares, network.parameters, clip)).to(weights.device)
 
 
 def per_record(network: Network, weights: Tensor, inputs: Inputs, targets: Tensor) -> list[Tensor]:
@@ -163,13 +177,15 @@ def sum_rounding(
     return operations / (1 - operations) * rows * clip / divisor
 
 
-def _summed(gradients: list[Tensor], parameters: int, clip: float) -> Tensor:
-    """Sum of the clipped rows: (parameters,) float64."""
+def _summed(gradients: list[Tensor], parameters: int, clip: float) -> tuple[Tensor, Tensor]:
+    """Sum of the clipped rows of finite length, (parameters,) float64, and which these are."""
     squares = gradients[0].new_zeros(len(gradients[0]), dtype=torch.float64)
     for piece in _pieces(gradients):
         squares += torch.linalg.vecdot(piece, piece)
-    scales = _scales(squares, parameters, clip)
-    return torch.cat([scales @ piece for piece in _pieces(gradients)])
+    usable = torch.isfinite(squares)
+    scales, whole = _scales(squares[usable], parameters, clip), bool(usable.all())
+    parts = (piece if whole else piece[usable] for piece in _pieces(gradients))
+    return torch.cat([scales @ part for part in parts]), usable
 
 
 def _pieces(gradients: list[Tensor]) -> Iterator[Tensor]:
@@ -181,8 +197,6 @@ def _pieces(gradients: list[Tensor]) -> Iterator[Tensor]:
 
 def _scales(squares: Tensor, parameters: int, clip: float) -> Tensor:
     """What shortens vectors of these squared norms to the clip, rounding included."""
-    if not torch.isfinite(squares).all():
-        raise NoCertificate("a record's loss or gradient is not finite; nothing was changed")
     # Squares, their sum and the root err by less than (parameters + 4) u, the product by u.
     most = clip * (1 - (parameters + 16) * UNIT)
     tiny = torch.finfo(torch.float64).tiny

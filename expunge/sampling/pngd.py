@@ -15,8 +15,10 @@ from typing import NamedTuple
 from torch import Tensor
 
 from expunge.core.projection import Projection
+from expunge.core.randomness import NORMAL_ERROR
+from expunge.losses.objective import UNIT
 
-__all__ = ["Kernel", "build"]
+__all__ = ["Kernel", "build", "step_rounding"]
 
 Gradient = Callable[[Tensor, int], Tensor]  # parameters (models, ...), step index
 Normal = Callable[[Tensor], Tensor]  # standard normal noise shaped like its argument
@@ -50,3 +52,17 @@ def build(gradient: Gradient, *, step_size: float, sigma: float, project: Projec
         return project(moved + noise_std * normal(moved) if noise_std else moved)
 
     return Kernel(mean, step, noise_std, project)
+
+
+def step_rounding(
+    *,
+    step_size: float,
+    gradient: float,
+    noise_std: float,
+    dimension: int,
+    operations: int,
+    farthest: float,
+) -> float:
+    """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
+    noise = noise_std * math.sqrt(dimension) * NORMAL_ERROR
+    return (step_size * gradient + operations * UNIT * farthest + noise) * (1 + 1e-6)

@@ -3,6 +3,7 @@
 Ray runs a block again when its worker dies, as often as it takes: blocks are pure functions.
 """
 
+import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,9 +11,9 @@ from torch import Tensor
 
 from expunge.core.ray_cluster import Cluster
 from expunge.sampling.chain import Point, Recipe, run_block
-from expunge.sampling.engines import Arrays, Block, arrays_of, tensors_of
+from expunge.sampling.engines import Arrays, Block, Engine, Local, arrays_of, tensors_of
 
-__all__ = ["Ray"]
+__all__ = ["Ray", "engine_of"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,19 @@ class Ray:
         cluster = Cluster(self.address, self.threads, self.gpus, self.at_most)
         for block, arrays in zip(blocks, cluster.map(_arrays, recipe, blocks), strict=True):
             yield block, tensors_of(arrays)
+
+
+def engine_of(name: str, address: str | None = None) -> Engine:
+    """Processes of this machine, or a Ray cluster.
+
+    Raises:
+        ImportError: Ray is not installed.
+    """
+    if name == "local":
+        return Local()
+    if importlib.util.find_spec("ray") is None:
+        raise ImportError("engine: Ray is not installed; pip install 'expunge[ray]'")
+    return Ray(address)
 
 
 def _arrays(recipe: Recipe, block: Block) -> Arrays:

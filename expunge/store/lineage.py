@@ -18,17 +18,20 @@ __all__ = ["Lineage"]
 
 
 class Lineage(BaseModel):
-    """The random name of a fit, and a hash for each of its requests in order.
+    """The random name of a fit, and a hash for each of its models in order.
 
     Args:
-        issued: Hashes of the certificates; before the first of them, of models that records joined
-            while nothing was forgotten, which have none.
+        issued: Hashes of the certificates, of the last one where a model has several; before the
+            first of them, of models that records joined while nothing was forgotten, which have
+            none.
+        beside: Hashes of the other certificates of models that have several.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     fit: str = Field(pattern=r"^[0-9a-f]{32}$")
     issued: tuple[Annotated[str, Field(pattern=SHA256)], ...] = ()
+    beside: tuple[Annotated[str, Field(pattern=SHA256)], ...] = ()
 
     @classmethod
     def start(cls) -> "Lineage":
@@ -37,7 +40,7 @@ class Lineage(BaseModel):
 
     def after(self, certificate: Certificate) -> "Lineage":
         """The lineage once this certificate is issued."""
-        return Lineage(fit=self.fit, issued=(*self.issued, certificate.sha256))
+        return self.model_copy(update={"issued": (*self.issued, certificate.sha256)})
 
     def check_follows(self, earlier: "Lineage", folder: str) -> None:
         """Check that saving this state over the earlier one undoes no request.
@@ -58,7 +61,7 @@ class Lineage(BaseModel):
         Raises:
             InvalidInput: it has not issued that certificate.
         """
-        if certificate.sha256 not in self.issued:
+        if certificate.sha256 not in {*self.issued, *self.beside}:
             raise InvalidInput(
                 folder,
                 "has not issued this certificate: it is from before that request, or of another "

@@ -20,9 +20,8 @@ from expunge.accounting.search import first_where
 from expunge.accounting.setting import Setting
 from expunge.accounting.target import EpsilonDelta
 from expunge.core import release
-from expunge.core.randomness import NORMAL_ERROR, normal_source
+from expunge.core.randomness import normal_source
 from expunge.errors import NoCertificate
-from expunge.losses.objective import UNIT
 from expunge.sampling import pngd
 from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import Outcome
@@ -40,7 +39,6 @@ __all__ = [
     "least_sigma",
     "records_of_capacity",
     "setting_for",
-    "step_rounding",
     "take_steps",
     "with_exact_last",
 ]
@@ -299,20 +297,6 @@ def with_exact_last(job: Job, bare: Phase, dimension: int) -> list[Phase]:
     exact = release.rounding_of(grid_of(job, bare.noise_std, dimension), dimension)
     last = replace(bare, steps=1, rounding=bare.rounding + exact)
     return [last] if bare.steps == 1 else [replace(bare, steps=bare.steps - 1), last]
-
-
-def step_rounding(
-    *,
-    step_size: float,
-    gradient: float,
-    noise_std: float,
-    dimension: int,
-    operations: int,
-    farthest: float,
-) -> float:
-    """One step's error: its gradient's, its own operations' and norm's, and its noise's."""
-    noise = noise_std * math.sqrt(dimension) * NORMAL_ERROR
-    return (step_size * gradient + operations * UNIT * farthest + noise) * (1 + 1e-6)
 
 
 def grid_of(job: Job, noise_std: float, dimension: int) -> float:

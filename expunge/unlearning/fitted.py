@@ -6,7 +6,7 @@ not.
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Self
@@ -40,8 +40,10 @@ class Fitted(Secret):
         lineage: A random name of the fit, the same after every request.
         copied: This state was saved, loaded or copied, so that another one may exist.
         certificate: The certificate of the last request.
-        issued: A hash for each request since fit, in order: of its certificate, or of the model's
-            file where records joined before any was forgotten, which needs no certificate.
+        issued: A hash for each model since fit, in order: of its certificate, of the last one where
+            it has several, or of the model's file where records joined before any was forgotten,
+            which needs no certificate.
+        beside: Hashes of the other certificates of models that have several.
         labels: Where the label set came from; None without labels, or if the module fixes them.
         fingerprint: Checksums of all that is stored, taken at fit and at every request and
             carried by copies; never published. A request renews that of model and secret state, and
@@ -59,6 +61,7 @@ class Fitted(Secret):
     copied: bool = False
     certificate: Certificate | None = None
     issued: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     labels: Origin | None = None
     fingerprint: Checksums | None = None
 
@@ -77,18 +80,24 @@ class Fitted(Secret):
         """The state after a request, before its certificate is issued."""
         return replace(self, job=job, outcome=outcome.lay_out())
 
-    def with_certificate(self, certificate: Certificate | None, rows: Iterable[int]) -> Self:
-        """The state once its certificate is issued, with a fingerprint of its own.
+    def with_certificates(self, certificates: Sequence[Certificate], rows: Iterable[int]) -> Self:
+        """The state once its certificates are issued, with a fingerprint of its own.
 
         Args:
-            certificate: None where nothing has been forgotten, so that there is nothing to certify.
+            certificates: None where nothing has been forgotten, so that there is nothing to
+                certify.
             rows: The request's, which have been erased or have joined.
         """
-        made = sha256(self.model_bytes).hexdigest() if certificate is None else certificate.sha256
+        hashes = [each.sha256 for each in certificates]
+        *beside, last = hashes or [sha256(self.model_bytes).hexdigest()]
         columns, state = self._columns, self._state_checksum()
-        renewed = self._known.renewed(state, columns, rows if columns else ())
-        issued = (*self.issued, made)
-        return replace(self, certificate=certificate, issued=issued, fingerprint=renewed)
+        return replace(
+            self,
+            certificate=certificates[-1] if certificates else None,
+            issued=(*self.issued, last),
+            beside=(*self.beside, *beside),
+            fingerprint=self._known.renewed(state, columns, rows if columns else ()),
+        )
 
     def check_unchanged(self) -> None:
         """Check that this is the last state, and that the stored values are those it was made with.

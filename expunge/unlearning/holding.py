@@ -4,8 +4,8 @@ After pickling only what may be handed out of it is left, which predicts and can
 """
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -13,6 +13,7 @@ from expunge.accounting.certificate import Certificate
 from expunge.accounting.history import History
 from expunge.errors import NoCertificate
 from expunge.unlearning.fitted import Fitted
+from expunge.unlearning.interrupts import replacing
 from expunge.unlearning.released import RELEASED_ONLY
 
 __all__ = ["Holding", "unchanged_on_failure", "was_released"]
@@ -45,26 +46,16 @@ class Holding(Generic[State, Handed]):
             raise NoCertificate(RELEASED_ONLY)
         return held  # pyright: ignore[reportReturnType]
 
-    @contextmanager
-    def replacing(self) -> Iterator[Callable[[State], None]]:
-        """What a request hands its new state to, while it can still be undone.
+    def replacing(self) -> AbstractContextManager[Callable[[State], None]]:
+        """What a request hands its new state to, while it can still be undone."""
+        return replacing(self.fitted_, self._hold)
 
-        After an interrupt the state here is the one that the rows belong to: the earlier one where
-        the request was undone, the new one where its rows are erased already.
+    def accept(self, state: State) -> None:
+        """Look at the state that a request leads to, before anything is erased.
+
+        Raises:
+            NoCertificate: it cannot be held.
         """
-        before, kept = self.fitted_, False
-
-        def keep(made: State) -> None:
-            nonlocal kept
-            kept = True
-            self._hold(made)
-
-        try:
-            yield keep
-        except BaseException:
-            if kept and before.rows.erasures == before.job.roster.request:
-                self._hold(before)
-            raise
 
     def _hold(self, state: State) -> None:
         """Take a state, and whatever else goes with it."""

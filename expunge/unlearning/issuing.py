@@ -5,10 +5,10 @@ import hashlib
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.issue import issue
 from expunge.accounting.stated import Retained, Stated
-from expunge.errors import NoCertificate
 from expunge.unlearning.fitted import Fitted
+from expunge.unlearning.promise import check_promise
 
-__all__ = ["certify"]
+__all__ = ["certify", "issue_for", "stated_of"]
 
 
 def certify(fitted: Fitted, request: str | None) -> Certificate:
@@ -21,12 +21,15 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         fitted: The state after the request; its certificate is still that of the request before.
         request: The name to publish; earlier ones are on the certificates before, by `previous`.
     """
+    return issue_for(fitted, stated_of(fitted, [] if request is None else [request]))
+
+
+def stated_of(fitted: Fitted, requests: list[str]) -> Stated:
+    """What the next certificate of a fit states beside assumptions and history."""
     outcome, before, model = fitted.outcome, fitted.certificate, fitted.model_bytes
-    assert outcome.assumptions is not None
-    assert outcome.history is not None
     assert outcome.salt is None or outcome.salt.encode() in model
     digest, target = hashlib.sha256(model).hexdigest(), fitted.job.target
-    stated = Stated(
+    return Stated(
         strategy=fitted.strategy.name,
         comparator=getattr(fitted.strategy, "comparator", None),
         earlier_releases=None if fitted.covered else "not covered",
@@ -38,7 +41,7 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         provenance=fitted.provenance,
         retained=[Retained(what=what) for what in outcome.retained],
         declared=[*outcome.declared, *fitted.remarks],
-        requests=[] if request is None else [request],
+        requests=requests,
         model_sha256=None if outcome.salt else digest,
         commitments={"model": digest} if outcome.salt else {},
         workspace=fitted.lineage,
@@ -46,26 +49,18 @@ def certify(fitted: Fitted, request: str | None) -> Certificate:
         sequence=1 if before is None else before.sequence + 1,
         previous=None if before is None else fitted.issued[-1],
     )
-    certificate = issue(outcome.assumptions, outcome.history, delta=target.delta, stated=stated)
-    _check_promise(fitted, certificate)
-    return certificate
 
 
-def _check_promise(fitted: Fitted, certificate: Certificate) -> None:
-    """Check that a certificate is what the fit promised, whatever the strategy did.
+def issue_for(fitted: Fitted, stated: Stated) -> Certificate:
+    """Issue a certificate, and check it against what the fit promised.
 
     Raises:
-        NoCertificate: it is for another observer, or misses a target that its strategy must meet.
+        NoCertificate: it is not what was promised.
     """
-    job, claim = fitted.job, certificate.claim
-    if job.observer == "all" and certificate.observer != "all":
-        raise NoCertificate(
-            f"observer 'all' was promised, and the history of {fitted.strategy.name} covers "
-            f"observer {certificate.observer!r} only"
-        )
-    met = claim.epsilon is not None and claim.epsilon <= job.target.level
-    if not (met or getattr(fitted.strategy, "may_miss_target", False)):
-        raise NoCertificate(
-            f"epsilon {claim.epsilon} of {fitted.strategy.name} is above the target "
-            f"{job.target.level:g}"
-        )
+    outcome = fitted.outcome
+    assert outcome.assumptions is not None
+    assert outcome.history is not None
+    delta = fitted.job.target.delta
+    certificate = issue(outcome.assumptions, outcome.history, delta=delta, stated=stated)
+    check_promise(fitted, certificate)
+    return certificate

@@ -1,7 +1,7 @@
 """All or nothing: a request, the new state and its certificate, for every kind of model."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from expunge.accounting.certificate import Certificate
@@ -12,7 +12,7 @@ from expunge.unlearning.issuing import certify
 from expunge.unlearning.job import Job
 from expunge.unlearning.outcome import Outcome
 
-__all__ = ["honour", "next_state"]
+__all__ = ["honour", "issuing", "let_go", "next_state"]
 
 State = TypeVar("State", bound=Fitted)
 
@@ -41,30 +41,51 @@ def honour(
     check_request(request)
     with fitted.rows.busy:
         rows = fitted.job.roster.rows_of(ids)
-        fitted.check_request(rows)
-        job, forget = fitted.job.without(rows), fitted.strategy.forget
-        after, certificate = next_state(fitted, job, forget, request, accept)
-        assert certificate is not None
-        # Everything succeeded: only now does anything change.
-        with fitted.rows.erasing(rows, after.outcome.by_record):
-            made = after.with_certificate(certificate, rows)
-            keep(made)
-        return made, copy.deepcopy(certificate)
+        made, (certificate,) = let_go(fitted, rows, issuing(request), accept, keep)
+        return made, certificate
+
+
+def issuing(request: str | None) -> Callable[[Fitted], list[Certificate]]:
+    """What issues the one certificate of a request, by the name to publish."""
+    return lambda after: [certify(after, request)]
+
+
+def let_go(
+    fitted: State,
+    rows: Sequence[int],
+    issue: Callable[[State], list[Certificate]],
+    accept: Callable[[State], None],
+    keep: Callable[[State], None],
+) -> tuple[State, list[Certificate]]:
+    """The state without these rows, and its certificates; only then are the rows erased.
+
+    Args:
+        issue: The certificates of the state after the request.
+        accept, keep: As for `honour`.
+    """
+    fitted.check_request(rows)
+    job, forget = fitted.job.without(rows), fitted.strategy.forget
+    after, certificates = next_state(fitted, job, forget, issue, accept)
+    # Everything succeeded: only now does anything change.
+    with fitted.rows.erasing(rows, after.outcome.by_record):
+        made = after.with_certificates(certificates, rows)
+        keep(made)
+    return made, copy.deepcopy(certificates)
 
 
 def next_state(
     fitted: State,
     job: Job,
     verb: Callable[[Any, Outcome], Outcome],
-    request: str | None,
+    issue: Callable[[State], list[Certificate]],
     accept: Callable[[State], None],
-) -> tuple[State, Certificate | None]:
-    """The state after a request, which nothing is changed for, and its certificate.
+) -> tuple[State, list[Certificate]]:
+    """The state after a request, which nothing is changed for, and its certificates.
 
     Args:
         job: After the request.
         verb: What the strategy does at such a request.
-        request, accept: As for `honour`.
+        issue, accept: As for `let_go`.
 
     Returns:
         No certificate where nothing has been forgotten, so that there is nothing to certify.
@@ -81,6 +102,6 @@ def next_state(
         raise
     if after.outcome.read_every_row and job.row_columns:  # else all of it has been checked
         fitted.check_unchanged()
-    certificate = certify(after, request) if job.roster.forgotten else None
+    certificates = issue(after) if job.roster.forgotten else []
     accept(after)
-    return after, certificate
+    return after, certificates

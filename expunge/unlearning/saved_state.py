@@ -46,7 +46,7 @@ SECRET = "secret."  # before the names of an outcome's own secret tensors
 
 def lineage_of(fitted: Fitted) -> Lineage:
     """The fit's name and the certificates since, as the store knows them."""
-    return Lineage(fit=fitted.lineage, issued=fitted.issued)
+    return Lineage(fit=fitted.lineage, issued=fitted.issued, beside=fitted.beside)
 
 
 def terms_document(fitted: Fitted) -> dict[str, Any]:
@@ -69,7 +69,8 @@ def restore_terms(saved: Saved, terms: dict[str, Any]) -> tuple[dict[str, Any], 
     job["target"] = EpsilonDelta(terms["epsilon"], terms["delta"])
     lineage = saved.index.lineage
     fitted = {name: terms[name] for name in ("released", "released_before")}
-    fitted |= {"lineage": lineage.fit, "issued": lineage.issued, "copied": True}
+    fitted |= {"lineage": lineage.fit, "issued": lineage.issued, "beside": lineage.beside}
+    fitted |= {"copied": True}
     return job, fitted | {"strategy": rebuild(saved.document["strategy"])}
 
 

@@ -195,8 +195,8 @@ def _join(
             read(folder.saved), gone, arrivals.options.id, arrivals.table, sum(counts.values())
         )
         files = write_generation(folder, writer, model, records)
-        stated = None if certificate is None else certificate.canonical()
-        after = _commit(folder, lease, before, arrivals, files | {"certificate": stated})
+        stated = [] if certificate is None else [certificate.canonical()]
+        after = _commit(folder, lease, before, arrivals, {**files, "certificates": stated})
         writer.commit(after.seal)
 
 
@@ -235,8 +235,8 @@ def _commit(
         entries.check_lease(lease)
         if current_model(entries) != before:
             raise Overtaken(f"model {before.number} is no longer current")
-        request = entries.add_request(arrivals.ids, arrivals.name) if arrivals.replace else None
-        after = entries.add_model(**files, honours=request)
+        asked = [entries.add_request(arrivals.ids, arrivals.name)] if arrivals.replace else []
+        after = entries.add_model(**files, honours=asked)
         entries.join_records(arrivals.ids, after)
         if not arrivals.options.released:
             entries.erase_earlier(after)

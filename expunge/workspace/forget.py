@@ -15,29 +15,28 @@ again. What cannot be asked for is refused and not recorded; a request for which
 certificate stays pending, and the command that asked says why.
 
 One process works at a time. Others record their requests meanwhile and wait until these are
-honoured, by whom is all the same; where the process at work dies, the next takes over.
+honoured, by whom is all the same; where the process at work dies, the next takes over
+(`workspace.see_through`).
+
+`forget_batch` records many requests at once. One model honours them, so they go from state to state
+together, all or none of them.
 """
 
-import logging
-import time
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from expunge.core.part_engine import PartEngine, working
 from expunge.errors import InvalidInput, Refused
-from expunge.ledger import Busy, IdOutcome, Lease, Overtaken, Request
-from expunge.store import Locked
-from expunge.workspace.at_work import PAUSE
+from expunge.ledger import Entries, IdOutcome, Request
 from expunge.workspace.folder import Folder
 from expunge.workspace.given_ids import known_ids
+from expunge.workspace.see_through import Worked, see_through, unfinished
 from expunge.workspace.status import status
 
-__all__ = ["Pending", "forget", "outcomes_to_skip"]
+__all__ = ["Pending", "forget", "forget_batch", "outcomes_to_skip"]
 
 Progress = Callable[[str], None]
-LOG = logging.getLogger(__name__)
 
 
 class Pending(Refused):
@@ -46,14 +45,6 @@ class Pending(Refused):
     def __init__(self, problem: str, document: dict[str, Any]) -> None:
         super().__init__(problem)
         self.document = document
-
-
-@dataclass
-class _Outcome:
-    """What came of the requests: names of those honoured, and what is wrong with others."""
-
-    honoured: list[str] = field(default_factory=list)
-    problems: dict[int, str] = field(default_factory=dict)
 
 
 def forget(
@@ -88,25 +79,129 @@ def forget(
     folder = Folder.opened(workspace)
     skipped = outcomes_to_skip(unknown=skip_unknown, forgotten=skip_forgotten)
     asked, repeated, outcomes = _record(folder, ids, name, skipped)
-    waiting = _unfinished(folder)
+    waiting = unfinished(folder)
     if not ids and not waiting:
         raise InvalidInput("ids", "none given, and no request is pending")
-    outcome = _Outcome()
+    worked = Worked()
     if waiting:
         wanted = waiting if asked is None else [asked.number]
         with working(engine, address) as parts:
-            outcome = _see_through(folder, wanted, parts, progress)
-    folder.ledger.close()
-    document = status(workspace) | {
-        "honoured": outcome.honoured,
-        "refused": list(outcome.problems.values()),
-        "repeated": asked.name if asked is not None and repeated else None,
-    }
-    for number, problem in outcome.problems.items():
-        if asked is None or asked.number == number:
-            raise Pending(problem, document)
+            worked = see_through(folder, wanted, parts, progress)
+    again = asked.name if asked is not None and repeated else None
+    document = _document(folder, worked, None if asked is None else [asked], again)
     named = [{"id": record, "outcome": outcome} for record, outcome in outcomes.items()]
     return document | {"outcomes": named}
+
+
+def forget_batch(
+    workspace: Path,
+    requests: Mapping[str, Sequence[str]],
+    *,
+    each: bool = True,
+    skip_unknown: bool = False,
+    skip_forgotten: bool = False,
+    engine: str | PartEngine = "local",
+    address: str | None = None,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """Record these requests, then honour them by one model, after everything that is pending.
+
+    A request that was recorded before, under the same name and for the same ids, is not recorded
+    again: it is taken up where it stands, with the certificate asked for then, and is in
+    `repeated`.
+
+    Args:
+        requests: The ids of each, by its name; no id is in two of them.
+        each: A certificate for each request; else one for all of them.
+        skip_unknown, skip_forgotten: As for `forget`; a request of which nothing is left is none.
+        engine, address: As for `forget`.
+
+    Raises:
+        InvalidInput: no requests, or names or ids that cannot be taken, each of them named; nothing
+            was recorded.
+        Pending: they are recorded but could not be honoured.
+        Busy: the ledger cannot be written; nothing was recorded.
+    """
+    if not requests:
+        raise InvalidInput("requests", "none given")
+    folder = Folder.opened(workspace)
+    skipped = outcomes_to_skip(unknown=skip_unknown, forgotten=skip_forgotten)
+    with folder.ledger.writing() as entries:
+        named = _composed(entries, requests)
+        outcomes = entries.outcomes([record for ids in named.values() for record in ids])
+        repeated, asked = _sort_out(entries, named, outcomes, skipped)
+        recorded = list(entries.add_batch(asked, each=each).requests) if asked else []
+    waiting, worked, wanted = unfinished(folder), Worked(), [*repeated, *recorded]
+    if waiting:
+        with working(engine, address) as parts:
+            worked = see_through(folder, [one.number for one in wanted], parts, progress)
+    document = _document(folder, worked, wanted, [request.name for request in repeated])
+    each_id = ((name, record) for name, ids in named.items() for record in ids)
+    return document | {
+        "outcomes": [
+            {"request": name, "id": record, "outcome": outcomes[record]} for name, record in each_id
+        ]
+    }
+
+
+def _composed(entries: Entries, requests: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The ids of each request as the ledger has them."""
+    every = iter(known_ids(entries, [record for ids in requests.values() for record in ids]))
+    return {name: [next(every) for _ in ids] for name, ids in requests.items()}
+
+
+def _sort_out(
+    entries: Entries,
+    named: Mapping[str, list[str]],
+    outcomes: Mapping[str, IdOutcome],
+    skipped: Set[str],
+) -> tuple[list[Request], list[tuple[str, list[str]]]]:
+    """Requests that are recorded already, and the others with the ids that are left of them.
+
+    Raises:
+        InvalidInput: an id that is left is in two requests; all three are named.
+    """
+    repeated: list[Request] = []
+    asked: list[tuple[str, list[str]]] = []
+    first: dict[str, str] = {}
+    for name, ids in named.items():
+        left = [record for record in ids if outcomes[record] not in skipped]
+        for record in left:
+            if first.setdefault(record, name) != name:
+                raise InvalidInput("ids", f"{record!r} is in {first[record]!r} and in {name!r}")
+        known = entries.find_request(ids, name)
+        if known is None and left and skipped:
+            known = entries.find_request(left, name)
+        if known is not None:
+            repeated.append(known)
+        elif left or not ids:  # no ids at all is refused by whoever records it
+            asked.append((name, left))
+    return repeated, asked
+
+
+def _document(
+    folder: Folder, worked: Worked, asked: Iterable[Request] | None, repeated: Any
+) -> dict[str, Any]:
+    """The status, with what was honoured and what was refused.
+
+    Args:
+        asked: The requests that must be honoured; None for all of them.
+        repeated: What of it was recorded before.
+
+    Raises:
+        Pending: one of them is not.
+    """
+    folder.ledger.close()
+    document = status(folder.path) | {
+        "honoured": worked.honoured,
+        "refused": list(worked.problems.values()),
+        "repeated": repeated,
+    }
+    numbers = None if asked is None else {request.number for request in asked}
+    for number, problem in worked.problems.items():
+        if numbers is None or number in numbers:
+            raise Pending(problem, document)
+    return document
 
 
 def outcomes_to_skip(*, unknown: bool, forgotten: bool) -> set[str]:
@@ -135,79 +230,3 @@ def _record(
                 return None, False, outcomes
             known = entries.find_request(ids, name) if skipped else None
         return known or entries.add_request(ids, name), known is not None, outcomes
-
-
-def _unfinished(folder: Folder) -> list[int]:
-    return folder.look(
-        lambda entries, _: [r.number for r in entries.requests() if r.state != "honoured"]
-    )
-
-
-def _see_through(
-    folder: Folder, wanted: list[int], engine: PartEngine, progress: Progress
-) -> _Outcome:
-    """Work on the requests, or wait for whoever does, until the wanted ones are honoured."""
-    while True:
-        try:
-            with folder.leased() as lease:
-                return _work(folder, lease, engine, progress)
-        except (Locked, Overtaken):
-            pass
-        except (Busy, InvalidInput, OSError) as error:
-            return _Outcome(problems={n: f"request {n} stays pending: {error}" for n in wanted})
-        states = folder.look(lambda entries, _: [entries.state_of(number) for number in wanted])
-        if all(state == "honoured" for state in states):
-            return _Outcome(
-                folder.look(lambda entries, _: [entries.request(n).name for n in wanted])
-            )
-        progress("waiting for the process that works on the requests")
-        time.sleep(PAUSE)
-
-
-def _work(folder: Folder, lease: Lease, engine: PartEngine, progress: Progress) -> _Outcome:
-    """Finish what is committed, then honour what is pending, as long as there is some.
-
-    Raises:
-        Overtaken: another process has taken the lease.
-    """
-    from expunge.workspace.honour import honour  # loads torch: the request is safe by now
-
-    outcome = _Outcome()
-    _erase(folder, lease, outcome)
-    while (request := _next_pending(folder, outcome)) is not None:
-        try:
-            honour(folder, lease, request, progress, engine)
-        except Overtaken:
-            raise
-        except (Refused, InvalidInput, OSError) as error:
-            outcome.problems[request.number] = f"request {request.number} stays pending: {error}"
-        _erase(folder, lease, outcome)
-    return outcome
-
-
-def _next_pending(folder: Folder, outcome: _Outcome) -> Request | None:
-    """The earliest pending request that was not tried yet."""
-    pending = folder.look(lambda entries, _: entries.requests("pending"))
-    return next((one for one in pending if one.number not in outcome.problems), None)
-
-
-def _erase(folder: Folder, lease: Lease, outcome: _Outcome) -> None:
-    """Erase what is not current; note which requests are honoured by that, or why they are not."""
-    committed = folder.look(lambda entries, _: entries.requests("committed"))
-    try:
-        left = list(folder.finish(lease))
-    except Overtaken:
-        raise
-    except (Refused, InvalidInput, OSError) as error:
-        left = [str(error)]
-    for request in committed:
-        outcome.problems.pop(request.number, None)
-        if not left:
-            LOG.info("request %d honoured: %d records", request.number, len(request.records))
-            outcome.honoured.append(request.name)
-            continue
-        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-        outcome.problems[request.number] = (
-            f"request {request.number} is committed, but not erased: {left[0]}{more}; "
-            f"repair it, then run expunge forget {folder.path}"
-        )

@@ -1,16 +1,16 @@
-"""One request honoured: new files first, then the ledger's commit makes them current."""
+"""Requests honoured by one model: new files first, then the ledger's commit makes them current."""
 
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from expunge.accounting.certificate import Certificate
 from expunge.core.part_engine import HERE, PartEngine
 from expunge.core.whole_file import sync, write_whole
 from expunge.errors import NoCertificate, Refused
-from expunge.ledger import Lease, Overtaken, Request
+from expunge.ledger import Lease, Overtaken, RequestBatch
 from expunge.store import Chunk, NewChunk, read, sole_writer
 from expunge.store.writing import Writer
 from expunge.workspace.current_model import loaded
@@ -24,18 +24,18 @@ __all__ = ["honour"]
 def honour(
     folder: Folder,
     lease: Lease,
-    request: Request,
+    batch: RequestBatch,
     progress: Callable[[str], None],
     engine: PartEngine = HERE,
-) -> Certificate:
-    """Train and write outside any transaction, then commit; the request is `committed`.
+) -> list[Certificate]:
+    """Train and write outside any transaction, then commit; the requests are `committed`.
 
     Raises:
         Overtaken: the lease is another's by now, or the model is no longer the one begun with.
-        Refused, InvalidInput, OSError: the request is pending as before, unless it is committed and
-            only erasing failed.
+        Refused, InvalidInput, OSError: the requests are pending as before, unless they are
+            committed and only erasing failed.
     """
-    ids = request.records
+    ids = [record for request in batch.requests for record in request.records]
     before, options, rows, public = folder.look(
         lambda entries, model: (
             model,
@@ -46,15 +46,15 @@ def honour(
     )
     options = Options.of(options)
     with sole_writer(folder.saved, seal=before.seal) as writer:
-        progress(f"{request.name}: loading")
+        called = _title(batch)
+        progress(f"{called}: loading")
         model = loaded(folder, before, engine=engine)
-        progress(f"{request.name}: forgetting {len(ids):,} records")
+        progress(f"{called}: forgetting {len(ids):,} records")
         try:
-            name = request.name if options.publish_names else None
-            certificate = model.forget([row - public for row in rows], request=name)
+            issued = _forget(model, batch, [row - public for row in rows], options.publish_names)
         except (NoCertificate, ValueError) as error:
             raise Refused(str(error)) from error
-        progress(f"{request.name}: writing")
+        progress(f"{called}: writing")
         gone = dict(zip(rows, ids, strict=True))
         records = without_records(read(folder.saved), gone, options.id)
         files = write_generation(folder, writer, model, records)
@@ -62,11 +62,28 @@ def honour(
             entries.check_lease(lease)
             if current_model(entries) != before:
                 raise Overtaken(f"model {before.number} is no longer current")
-            after = entries.add_model(**files, honours=request, certificate=certificate.canonical())
+            stated = [certificate.canonical() for certificate in issued]
+            after = entries.add_model(**files, honours=batch.requests, certificates=stated)
             if not options.released:
                 entries.erase_earlier(after)
         writer.commit(after.seal)
-    return certificate
+    return issued
+
+
+def _title(batch: RequestBatch) -> str:
+    """What progress calls the requests."""
+    first, *others = (request.name for request in batch.requests)
+    return f"{first} and {len(others):,} more" if others else first
+
+
+def _forget(
+    model: Any, batch: RequestBatch, rows: list[int], publish_names: bool
+) -> list[Certificate]:
+    """Let a model forget the rows of the requests, which lie one after another."""
+    names = [request.name for request in batch.requests] if publish_names else None
+    left = iter(rows)
+    each = [list(islice(left, len(request.records))) for request in batch.requests]
+    return model.forget_batch(each, names, each=batch.each)
 
 
 def write_generation(

@@ -23,7 +23,10 @@ probabilities, or the value of a regression.""",
 It needs the package `expunge` for one step, the bound on rows.""",
     "safetensors": """`model.safetensors` holds the weights `theta`: outputs by columns after
 encoding, then the intercept's. `encoding.json` says how a table's columns become numbers, and what
-bound rows are scaled down to.""",
+bound rows are scaled down to. With the package `expunge`, whose `read` also checks the certificate:
+
+    from expunge.workspace.handed_out import HandedOut
+    HandedOut.read(folder).predict(table)  # a table of pyarrow""",
 }
 PREDICTS = {"classification": "the label", "regression": "the value"}
 

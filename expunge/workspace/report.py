@@ -50,6 +50,7 @@ def report(
             model,
             entries.models(),
             entries.requests(),
+            entries.batches(),
             entries.additions(),
             entries.counts(),
             entries.setting("options"),
@@ -70,6 +71,7 @@ class _Stated(NamedTuple):
     model: Model
     models: list[Model]
     requests: list[Request]
+    batches: dict[int, tuple[list[int], bool]]
     additions: list[Addition]
     records: dict[str, int]
     options: str
@@ -150,7 +152,12 @@ def checked_sentence(workspace: Path) -> str:
 
 def _requests(said: _Stated, publish_names: bool) -> list[dict[str, Any]]:
     """The requests without ids of records; with their names only where these are published."""
-    made = {model.request: model.created for model in said.models}
+    made = {
+        number: model.created
+        for model in said.models
+        if model.request is not None
+        for number in said.batches.get(model.request, ([model.request], True))[0]
+    }
     return [
         {
             "number": request.number,

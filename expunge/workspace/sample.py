@@ -9,7 +9,7 @@ from safetensors.torch import save
 
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.errors import InvalidInput
-from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
+from expunge.unlearning.linear.ensemble import problem_of, sampled
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
@@ -76,7 +76,8 @@ def sample(
             unlearn_steps=0 if sampling.regime == "learned" else sampling.unlearn_steps,
             models=sampling.models,
             device=sampling.device,
-            engine=engine_of(sampling.engine, sampling.address),
+            engine=sampling.engine,
+            address=sampling.address,
             seed=sampling.seed,
             folder=output if shards else None,
             progress=progress,

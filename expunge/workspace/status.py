@@ -33,6 +33,7 @@ def status(workspace: Path) -> dict[str, Any]:
 
 def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
     document, lease = entries.certificate_of(model), entries.lease()
+    certificates = entries.certificates_by_request()
     return {
         "records": entries.counts(),
         "requests": [
@@ -42,6 +43,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
                 "state": request.state,
                 "received": request.received,
                 "records": len(request.records),
+                "certificate": certificates.get(request.number),
             }
             for request in entries.requests()
         ],

@@ -50,7 +50,7 @@ class _Stated:
     Args:
         unwritten: Certificates of requests that are committed, whose files may be still to come.
         done: Names of the requests that models honoured, in that order.
-        certified: How many models came from the first of these on, additions included.
+        certified: How many certificates models from the first of these on have, additions included.
         records: How many records there have been at any time.
         unerased: Files that such requests still have to erase.
     """
@@ -75,8 +75,16 @@ class _Stated:
 
 
 def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
-    names = {request.number: request.name for request in entries.requests()}
-    counts, asked = entries.counts(), [made.request is not None for made in entries.models()]
+    asked, counts = entries.requests(), entries.counts()
+    names, honoured, certified = {one.number: one.name for one in asked}, [], 0
+    batches = entries.batches()
+    for made in entries.models():
+        if made.request is not None:
+            numbers, each = batches.get(made.request, ([made.request], True))
+            honoured += numbers
+            certified += len(numbers) if each else 1
+        elif honoured:
+            certified += 1  # records joined
     return _Stated(
         model=model,
         options=entries.setting("options"),
@@ -87,9 +95,9 @@ def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
         current=entries.certificate_of(model),
         forgotten=counts["forgotten"],
         records=sum(counts.values()),
-        certified=len(asked) - asked.index(True) if any(asked) else 0,
-        requests=entries.requests(),
-        done=[names[made.request] for made in entries.models() if made.request is not None],
+        certified=certified,
+        requests=asked,
+        done=[names[number] for number in honoured],
         unerased=folder.unerased(entries),
     )
 
@@ -186,7 +194,7 @@ def _ledger_differences(certificate: Certificate, said: _Stated) -> list[Differe
         counted = f"the ledger counts {said.records} records"
         faults.append(Difference("records", f"is {certificate.records}, but {counted}"))
     if certificate.sequence != said.certified:
-        counted = f"the ledger counts {said.certified} models since the first request"
+        counted = f"the ledger counts {said.certified} since the first request"
         faults.append(Difference("sequence", f"is {certificate.sequence}, but {counted}"))
     if certificate.requests and certificate.requests != said.done[-len(certificate.requests) :]:
         faults.append(Difference("requests", "are not those that the ledger calls honoured"))

@@ -11,7 +11,7 @@ from expunge.accounting.certificate_chain import chain_differences, joint, joint
 from expunge.accounting.history import History, Phase
 from expunge.accounting.issue import issue
 from expunge.accounting.reservations import Provenance
-from expunge.accounting.stated import Retained, Stated
+from expunge.accounting.stated import BatchPlace, Retained, Stated
 from expunge.accounting.verification import differences
 from expunge.errors import Refused
 
@@ -249,3 +249,110 @@ def test_certificates_grow_no_longer_with_the_requests_before():
     certificates = chain([0.5] * 40)
     sizes = [len(certificate.canonical()) for certificate in certificates]
     assert max(sizes[1:]) - min(sizes[1:]) < 20
+
+
+# ---- requests that share a model -----------------------------------------------------------------
+
+
+def batch(requests, before=None, sigma=0.5, **changes):
+    """The certificates of a model that honours so many requests, one record each."""
+    issued, models = [], 1 if before is None else before.generation + 1
+    forgotten = requests + (0 if before is None else before.forgotten)
+    for place in range(1, requests + 1):
+        last = issued[-1] if issued else before
+        stated = facts(1 if last is None else last.sequence + 1, last, generation=models)
+        alike = {"earlier_releases": "not covered" if models > 1 else None}
+        own = {"batch": BatchPlace(of=requests, place=place), "issued": "2026-01-01T00:00:00Z"}
+        stated = stated.model_copy(update=alike | own | changes)
+        issued.append(issue(RELEASE, draw(100 - forgotten, sigma), delta=1e-5, stated=stated))
+    return issued
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A request alone, three that share a model, and another alone."""
+    (first,) = chain([0.5])
+    three = batch(3, first)
+    last = facts(5, three[-1], generation=3)
+    return [first, *three, issue(RELEASE, draw(95, 0.5), delta=1e-5, stated=last)]
+
+
+def test_certificates_of_one_model_hold_alone_and_follow_each_other(shared):
+    assert [differences(certificate) for certificate in shared] == [[]] * 5
+    assert chain_differences(shared) == []
+    assert [one.generation for one in shared] == [1, 2, 2, 2, 3]
+    assert all(chain_differences(shared[begin:end]) == [] for begin in range(4) for end in (4, 5))
+    said = {tuple(one.claim.statement) + tuple(one.scope) for one in shared[1:4]}
+    assert len(said) == 1
+    assert "honours 3 requests at once" in " ".join(shared[2].scope)
+    assert "2 to 4 in sequence" in " ".join(shared[2].scope)
+
+
+def test_a_model_with_several_certificates_counts_once(shared):
+    mu = shared[0].claim.mu
+    assert (joint(shared).models, joint(shared).mu) == (3, pytest.approx(math.sqrt(3) * mu))
+    assert joint(shared[2:]).models == 2
+    assert joint_document(shared[1:4]) is None  # one model
+
+
+def test_the_first_model_of_a_fit_may_honour_several_requests_and_nothing_was_released_before():
+    certificates = batch(4)
+    assert chain_differences(certificates) == []
+    assert {one.earlier_releases for one in certificates} == {"none known"}
+    assert '"batch":' not in chain([0.5])[0].canonical()
+
+
+def altered(certificate, **changes):
+    """The certificate with other facts, each of its numbers recomputed and fingerprints renewed."""
+    known = {name: getattr(certificate, name) for name in Stated.model_fields}
+    known |= {"witness": None} | changes
+    samples = known.pop("samples", certificate.history.phases[0].samples)
+    sigma = known.pop("sigma", certificate.history.phases[0].sigma)
+    made = issue(RELEASE, draw(samples, sigma), delta=1e-5, stated=Stated.model_validate(known))
+    assert differences(made) == []
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "culprit"),
+    [
+        ({"model_sha256": "c" * 64}, "model_sha256"),  # a second draw would be a second model
+        ({"sigma": 0.4}, "claim"),
+        ({"samples": 94, "forgotten": 6}, "forgotten"),
+        ({"records": 101, "samples": 97}, "records"),
+        ({"generation": 3}, "generation"),
+        ({"earlier_releases": "not covered", "issued": "2026-01-02T00:00:00Z"}, "issued"),
+        ({"retained": [Retained(what="less")]}, "retained"),
+        ({"provenance": Provenance(noise="operating system", state="copied")}, "provenance"),
+        ({"batch": BatchPlace(of=4, place=2), "samples": 95, "forgotten": 5}, "batch"),
+        ({"batch": BatchPlace(of=3, place=3)}, "batch"),
+        # Another model, in the middle of one; with four records its own numbers contradict it.
+        ({"batch": BatchPlace(of=3, place=1), "samples": 95, "forgotten": 5}, "batch"),
+        ({"batch": BatchPlace(of=3, place=None), "samples": 95, "forgotten": 5}, "batch"),
+        ({"batch": None}, "batch"),
+    ],
+)
+def test_a_forged_certificate_of_a_model_with_several_is_named(shared, change, culprit):
+    forged = altered(shared[2], **change)
+    faults = chain_differences([*shared[:2], forged])
+    assert f"certificate 3: {culprit}" in [fault.field for fault in faults]
+    with pytest.raises(Refused, match="certificate 3"):
+        joint([*shared[:2], forged])
+
+
+def test_a_model_is_not_left_before_its_last_certificate(shared):
+    after = facts(3, shared[1], generation=3)
+    early = issue(RELEASE, draw(95, 0.5), delta=1e-5, stated=after)
+    (fault,) = chain_differences([*shared[:2], early])
+    problem = "begins another model, but certificate 2 is not the last of its model"
+    assert fault == ("certificate 3: batch", problem)
+
+
+def test_a_certificate_for_all_requests_of_a_model_is_one_model_and_says_how_many():
+    (first,) = chain([0.5])
+    stated = facts(2, first, batch=BatchPlace(of=3, place=None), requests=["a", "b", "c"])
+    whole = issue(RELEASE, draw(96, 0.5), delta=1e-5, stated=stated)
+    assert differences(whole) == []
+    assert chain_differences([first, whole]) == []
+    assert joint([first, whole]).models == 2
+    assert "this certificate is for all of them" in " ".join(whole.scope)

@@ -123,6 +123,37 @@ def test_a_place_in_the_chain_that_cannot_be_is_refused(strategy, change, culpri
     assert refused.value.field == culprit
 
 
+@pytest.mark.parametrize(
+    ("change", "culprit"),
+    [
+        ({"batch": {"of": 3, "place": 4}}, "batch.place"),
+        ({"batch": {"of": 5, "place": 3}}, "batch.place"),  # the third, in the second place of all
+        ({"batch": {"of": 10, "place": 1}}, "batch.of"),  # eleven requests, and ten records
+        ({"batch": {"of": 10, "place": None}}, "batch.of"),
+        ({"batch": {"of": 3, "place": 1}, "generation": 1}, "generation"),
+        ({"batch": {"of": 3, "place": 1}, "requests": ["a", "b"]}, "requests"),
+        ({"batch": {"of": 3, "place": None}, "requests": list("abcde")}, "requests"),
+        ({"batch": {"of": 3, "place": 1}, "earlier_releases": "none known"}, "earlier_releases"),
+    ],
+)
+@pytest.mark.parametrize("strategy", KINDS)
+def test_a_place_among_requests_of_one_model_that_cannot_be_is_refused(strategy, change, culprit):
+    history = HISTORIES[KIND_OF.get(strategy, strategy)]
+    for place in (1, 2, None):
+        fine = stated(
+            strategy, **CHAIN | {"batch": {"of": 9 if place != 2 else 10, "place": place}}
+        )
+        assert not differences(issue(*history, delta=1e-5, stated=fine))
+    with pytest.raises(InvalidInput) as refused:
+        issue(*history, delta=1e-5, stated=stated(strategy, **CHAIN | change))
+    assert refused.value.field == culprit
+
+
+def test_one_request_alone_is_no_batch():
+    with pytest.raises(ValueError, match="greater than or equal to 2"):
+        Stated.model_validate({"batch": {"of": 1, "place": 1}})
+
+
 OF_A_FIT = {
     "workspace": "ab" * 16,
     "commitments": {"model": "cd" * 32},

@@ -224,3 +224,43 @@ def test_spaces_around_ids_are_reported_and_do_not_count(workspace, tmp_path):
     assert outcome.status == 0
     assert outcome.err == "expunge: 2 ids have spaces around, which do not count\n"
     assert [one["id"] for one in outcome.document["outcomes"]] == ["00003", "00004", "00005"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "requests.csv"
+    path.write_text("request,id\nticket 7,00003\nticket 8,00004\nticket 7,00140\n")
+    return path
+
+
+def test_a_table_of_requests_is_honoured_by_one_model_with_a_certificate_each(workspace, table):
+    document = printed("forget", workspace, "--requests", table)
+    assert document["honoured"] == ["ticket 7", "ticket 8"]
+    assert [one["certificate"] for one in document["requests"]] == [1, 2]
+    first, second = (workspace / f"certificates/{number}.json" for number in (1, 2))
+    checked = printed("verify", second, "--earlier", first)
+    assert checked["valid"]
+    assert checked["together"] is None  # one model
+    outcome = expunge("forget", workspace, "--requests", table)
+    assert outcome.status == 0
+    assert "2 of 2 requests were asked before" in outcome.out
+    assert "ticket 7: 2 records, honoured, certificate 1" in outcome.out
+
+
+def test_requests_of_a_table_may_have_one_certificate_together(workspace, table):
+    document = printed("forget", workspace, "--requests", table, "--certificates", "together")
+    assert [one["certificate"] for one in document["requests"]] == [1, 1]
+    assert len(list((workspace / "certificates").iterdir())) == 1
+
+
+def test_a_table_of_requests_can_be_tried_without_doing_anything(workspace, table):
+    before = everything_in(workspace)
+    document = printed("forget", workspace, "--requests", table, "--dry-run")
+    assert document["accepted"]
+    assert document["records"] == {"public": 120, "private": 147, "forgotten": 3}
+    assert everything_in(workspace) == before
+
+
+@pytest.mark.parametrize("more", [["00003"], ["--ids", "-"], ["--name", "mine"]])
+def test_a_table_of_requests_stands_alone(workspace, table, more):
+    assert "has names and ids" in refused("forget", workspace, "--requests", table, *more)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from expunge.core.inputs import Columns, taking_columns
-from expunge.errors import InvalidInput
+from expunge.errors import InvalidInput, RecordsWarning
 from expunge.features.backbone import backbone_features
 from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
@@ -38,6 +38,10 @@ def test_several_inputs_are_blanked_together_and_an_empty_mask_is_no_obstacle():
     columns["mask"][7] = False
     with pytest.raises(InvalidInput, match="gives layer 'fc' NaN"):
         backbone_features(module, "fc", table, "cpu")
+    with pytest.warns(RecordsWarning, match="for 1 of 300 private records"):
+        blank = backbone_features(module, "fc", table, "cpu", private=True)
+    found[7] = 0
+    assert torch.equal(blank, found)
 
 
 class Jitter(nn.Module):
@@ -186,5 +190,6 @@ def test_features_that_are_not_finite_are_refused():
     module = network()
     with torch.no_grad():
         module.body[0].bias[0] = torch.nan
-    with pytest.raises(InvalidInput, match="NaN"):
-        backbone_features(module, "fc", rows(8)[0], "cpu")
+    for private in (False, True):  # where every record's are, it is the model
+        with pytest.raises(InvalidInput, match="NaN"):
+            backbone_features(module, "fc", rows(8)[0], "cpu", private=private)

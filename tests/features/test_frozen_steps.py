@@ -9,6 +9,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from expunge.errors import RecordsWarning
+from expunge.features import row_blocks
 from expunge.features.frozen_steps import FrozenSteps, StepRecord
 from expunge.features.row_blocks import BLOCK
 from tests.features.steps import Counting, Dropping, FillingIn, Keeping
@@ -99,6 +101,68 @@ def test_a_step_that_keeps_what_it_is_given_keeps_no_private_row():
     assert not hasattr(kept, "last_")
     frozen.block(ROWS)
     assert hasattr(kept, "last_")  # the planted step does keep them
+
+
+def one_hot(values="ab", sparse_output=True):
+    encoder = OneHotEncoder(sparse_output=sparse_output)  # which raises on other values
+    return steps(encoder.fit([[value] for value in values]))
+
+
+def dense_of(made):
+    return made.toarray() if sparse.issparse(made) else made
+
+
+@pytest.mark.parametrize("sparse_output", [True, False])
+@pytest.mark.parametrize("place", [0, 5, BLOCK, BLOCK + 6])
+def test_a_private_row_that_a_step_fails_on_is_blank_and_moves_no_bit_of_others(
+    place, sparse_output
+):
+    rows = np.array([["a"], ["b"]] * (BLOCK // 2 + 4), dtype=object)
+    frozen = one_hot(sparse_output=sparse_output)
+    expected = dense_of(frozen.transform(rows))
+    rows[place] = "z"
+    with pytest.raises(ValueError, match="unknown categories"):
+        frozen.transform(rows)  # the planted row does fail
+    with pytest.warns(RecordsWarning, match=f"1 of {len(rows):,} private rows"):
+        found = frozen.transform_apart(rows)
+    assert sparse.issparse(found) == sparse_output
+    expected[place] = 0
+    np.testing.assert_array_equal(dense_of(found), expected)
+
+
+@pytest.mark.parametrize("probe", [None, np.array([["a"], ["b"]], dtype=object)])
+def test_a_block_of_which_every_row_fails_is_blank(probe, monkeypatch):
+    monkeypatch.setattr(row_blocks, "BLOCK", 40)
+    rows = np.array([["z"]] * 40 + [["a"]], dtype=object)
+    with pytest.warns(RecordsWarning, match="40 of 41 private rows"):
+        found = dense_of(one_hot().transform_apart(rows, probe))
+    assert found.shape == (41, 2)
+    assert np.flatnonzero(found.any(axis=1)).tolist() == [40]
+
+
+def test_what_is_made_of_a_row_and_is_not_finite_is_blank():
+    holed = ROWS.copy()
+    holed[3, 1], holed[4, 0] = np.nan, np.inf
+    expected = ROWS.copy()
+    expected[[3, 4]] = 0
+    with pytest.warns(RecordsWarning, match="2 of 30 private rows"):
+        np.testing.assert_array_equal(steps(Keeping()).transform_apart(holed), expected)
+
+
+def test_where_every_row_fails_nothing_is_learned_and_of_new_ones_all_are_blank():
+    rows = np.array([["z"], ["y"]], dtype=object)
+    with pytest.raises(ValueError, match="unknown categories"):
+        one_hot().transform_apart(rows)
+    with pytest.warns(RecordsWarning, match="2 of 2 private rows"):
+        found = one_hot().transform_apart(rows, width=2)
+    np.testing.assert_array_equal(dense_of(found), np.zeros((2, 2)))
+
+
+def test_the_warning_holds_nothing_of_a_row():
+    rows = np.array([["a"], ["a secret"]], dtype=object)
+    with pytest.warns(RecordsWarning) as told:
+        one_hot().transform_apart(rows)
+    assert not any("secret" in str(warning.message) for warning in told)
 
 
 def test_the_certificate_reads_where_each_step_came_from():

@@ -134,6 +134,13 @@ def test_a_step_that_mixes_rows_is_refused_by_name(public):
         fit_steps([("centre", Centring())], public, PRIVATE)
 
 
+@pytest.mark.parametrize("wrong", [slice(3, 4), slice(None)], ids=["one row", "every row"])
+def test_private_rows_that_fail_are_not_what_a_step_is_tried_on(wrong):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    rows[wrong] = np.nan  # which Normalizer raises on
+    assert fit_steps([("norm", Normalizer())], None, rows).lines
+
+
 def test_private_rows_that_are_tried_leave_nothing_in_a_step():
     frozen = fit_steps([("keep", Keeping())], None, PRIVATE)
     assert not hasattr(frozen.steps[0].transformer, "last_")

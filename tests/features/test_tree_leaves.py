@@ -72,6 +72,15 @@ def test_public_rows_say_how_much_raw_columns_count():
     assert few.raw_ == UNCHOSEN
 
 
+@pytest.mark.parametrize(("rare", "chosen"), [(24, False), (28, True)])
+def test_labels_that_nearly_all_rows_share_choose_no_weight(rare, chosen):
+    """Of 400 rows 24 are worth 4 x .06 x .94 x 400 = 90 rows of evenly split labels."""
+    corner = np.argsort(-np.minimum(ROWS[:400, 0], ROWS[:400, 1]))[:rare]
+    labels = np.isin(np.arange(400), corner).astype(int)
+    leaves = TreeLeaves(trees=20).fit(ROWS[:400], labels)
+    assert (leaves.raw_ != UNCHOSEN) is chosen
+
+
 def test_what_was_chosen_can_be_given():
     chosen = TreeLeaves(trees=10).fit(ROWS, LABELS)
     given = chosen.settled()

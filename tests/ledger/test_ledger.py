@@ -19,7 +19,7 @@ def test_an_exception_undoes_the_whole_block(ledger):
     def interrupted():
         with ledger.writing() as entries:
             request = entries.add_request(["r1"])
-            entries.add_model(sha256="b", seal="s2", honours=request)
+            entries.add_model(sha256="b", seal="s2", honours=[request])
             raise KeyboardInterrupt
 
     before = rows(ledger)

@@ -17,7 +17,7 @@ def test_a_model_that_honours_a_request_commits_it_and_its_records_leave(ledger)
     with ledger.writing() as entries:
         request = entries.add_request(["r1"])
         other = entries.add_request(["r2"])
-        model = entries.add_model(sha256="b", seal="s2", honours=request, certificate="{}")
+        model = entries.add_model(sha256="b", seal="s2", honours=[request], certificates=["{}"])
     with ledger.reading() as entries:
         assert [one.state for one in entries.requests()] == ["committed", "pending"]
         assert entries.requests("pending") == [other]
@@ -34,7 +34,7 @@ def test_a_committed_request_is_honoured_once_it_is_closed_and_no_pending_one_is
     with ledger.writing() as entries:
         done = entries.add_request(["r1"])
         entries.add_request(["r2"])
-        entries.add_model(sha256="b", seal="s2", honours=done)
+        entries.add_model(sha256="b", seal="s2", honours=[done])
         entries.close_committed()
     with ledger.reading() as entries:
         assert [entries.state_of(number) for number in (1, 2)] == ["honoured", "pending"]
@@ -44,10 +44,10 @@ def test_a_committed_request_is_honoured_once_it_is_closed_and_no_pending_one_is
 def test_a_request_is_committed_once(ledger):
     with ledger.writing() as entries:
         request = entries.add_request(["r1"])
-        entries.add_model(sha256="b", seal="s2", honours=request)
+        entries.add_model(sha256="b", seal="s2", honours=[request])
     before = rows(ledger)
     with pytest.raises(Overtaken, match="no longer pending"), ledger.writing() as entries:
-        entries.add_model(sha256="c", seal="s3", honours=request)
+        entries.add_model(sha256="c", seal="s3", honours=[request])
     assert rows(ledger) == before
 
 

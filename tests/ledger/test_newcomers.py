@@ -20,7 +20,7 @@ def ledger(tmp_path):
         entries.add_records([f"r{i}" for i in range(4)], "private")
         entries.add_model(sha256="a", seal="s1")
         first = entries.add_request(["r1"], "one")
-        entries.add_model(sha256="b", seal="s2", honours=first, certificate="{}")
+        entries.add_model(sha256="b", seal="s2", honours=[first], certificates=["{}"])
         entries.close_committed()
         entries.add_request(["r2"], "two")
     yield made
@@ -77,7 +77,7 @@ def test_whoever_comes_back_has_a_new_row_and_can_be_asked_for_again(ledger):
     ledger.check()
     with ledger.writing() as entries:
         again = entries.add_request(["r1"])
-        entries.add_model(sha256="d", seal="s4", honours=again, certificate="{}")
+        entries.add_model(sha256="d", seal="s4", honours=[again], certificates=["{}"])
     assert looked(ledger, lambda entries: entries.outcomes(["r1"])) == {"r1": "already forgotten"}
     assert looked(ledger, lambda entries: entries.counts())["forgotten"] == 2
     join(ledger, "r1")

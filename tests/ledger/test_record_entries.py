@@ -19,7 +19,7 @@ def test_counts_follow_roles_and_requests(ledger):
         assert entries.counts() == {"public": 2, "private": 9, "forgotten": 0}
         request = entries.add_request(["r1", "r2"])
         assert entries.counts() == {"public": 2, "private": 9, "forgotten": 0}
-        entries.add_model(sha256="b", seal="s2", honours=request)
+        entries.add_model(sha256="b", seal="s2", honours=[request])
         assert entries.counts() == {"public": 2, "private": 7, "forgotten": 2}
 
 

@@ -65,7 +65,7 @@ def test_the_same_request_is_known_by_its_records_and_its_name(ledger):
 def test_an_id_that_cannot_leave_is_named_and_nothing_is_written(ledger, ids, complaint):
     with ledger.writing() as entries:
         done = entries.add_request(["r8"])
-        entries.add_model(sha256="b", seal="s2", honours=done)
+        entries.add_model(sha256="b", seal="s2", honours=[done])
         entries.add_request(["r7"])
     before = rows(ledger)
     with pytest.raises(InvalidInput, match=complaint), ledger.writing() as entries:

@@ -20,6 +20,7 @@ def made():
 def test_there_are_these_tables(made):
     assert set(made.get_table_names()) == {
         "additions",
+        "batches",
         "certificates",
         "former",
         "journal",

@@ -54,7 +54,7 @@ def ledger(tmp_path):
         entries.add_model(sha256="a", seal="s1")
         first = entries.add_request(["r1"])
         entries.add_request(["r2"])
-        entries.add_model(sha256="b", seal="s2", honours=first, certificate="{}")
+        entries.add_model(sha256="b", seal="s2", honours=[first], certificates=["{}"])
     yield made
     made.close()
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from expunge import CertifiedRegressor
+from expunge.errors import RecordsWarning
 from expunge.losses import Declared
 from expunge.losses.declared import ConstantExceeded
 
@@ -22,10 +23,43 @@ def test_the_residual_is_the_derivative_of_the_value():
     torch.testing.assert_close(residual, scores.clamp(-1, 1))
 
 
-def test_a_row_beyond_the_declared_slope_stops_the_run():
+def test_a_row_beyond_the_declared_slope_has_its_derivative_cut_to_it():
+    """What is cut is Huber's loss of a smaller delta: convex, of the same bend, of this slope."""
     steep = Declared(huber, slope=0.5, bend=1.0)
+    scores = torch.linspace(-3, 3, 13, dtype=torch.float64)[:, None]
+    with pytest.warns(RecordsWarning, match="beyond the declared 0.5"):
+        cut = steep.residual(scores, torch.zeros(13, dtype=torch.float64))
+    torch.testing.assert_close(cut, scores.clamp(-0.5, 0.5))
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_a_derivative_that_is_no_number_counts_as_nothing(value):
+    def broken(scores, targets):
+        return scores[..., 0] * torch.where(targets > 0, value, 1.0)
+
+    odd = Declared(broken, slope=2.0, bend=1.0)
+    with pytest.warns(RecordsWarning):
+        cut = odd.residual(torch.ones(2, 1), torch.tensor([0.0, 1.0]))
+    assert cut[:, 0].tolist() == [1.0, 0.0 if value != value else 2.0]
+
+
+def test_with_several_outputs_such_a_row_stops_the_run():
+    steep = Declared(lambda scores, _: scores.sum(-1), slope=1.0, bend=1.0, outputs=2)
     with pytest.raises(ConstantExceeded, match="slope"):
-        steep.residual(torch.full((1, 1), 3.0), torch.zeros(1))
+        steep.residual(torch.ones(1, 2), torch.zeros(1))
+
+
+@pytest.mark.parametrize("strategy", ["residual", "retrain"])
+def test_a_request_is_honoured_though_a_row_is_beyond_what_was_declared(strategy):
+    features = np.random.default_rng(0).normal(size=(60, 3))
+    loss = Declared(huber, slope=1e-3, bend=1.0)  # the planted declaration is wrong
+    model = CertifiedRegressor(loss=loss, l2=0.05, strategy=strategy)
+    with pytest.warns(RecordsWarning):
+        model.fit(features, features[:, 0])
+    with pytest.warns(RecordsWarning):
+        certificate = model.forget([1, 2])
+    assert certificate.claim.epsilon <= 1.0
+    assert certificate.assumptions["lipschitz"].value == 1e-3
 
 
 def test_constants_scale_with_the_rows_and_are_marked_assumed():

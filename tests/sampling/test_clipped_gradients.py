@@ -11,7 +11,6 @@ from torch import nn
 from torch.nn import functional
 
 from expunge.core.inputs import Columns, taking_columns
-from expunge.errors import NoCertificate
 from expunge.sampling import clipped_gradients as module_under_test
 from expunge.sampling.clipped_gradients import (
     chunk_rows,
@@ -19,6 +18,7 @@ from expunge.sampling.clipped_gradients import (
     per_record,
     sum_rounding,
 )
+from expunge.sampling.left_out import LeftOut
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 from expunge.unlearning.networks.noisy_descent import in_one_vector
@@ -201,7 +201,7 @@ def test_the_norm_test_catches_a_clip_without_room_for_rounding():
     scaled = vectors * (0.3 / vectors.norm(dim=1))[:, None]
     over = [sum(Fraction(x) ** 2 for x in v.tolist()) > Fraction(0.3) ** 2 for v in scaled]
     assert any(over)
-    kept = module_under_test._summed([vectors[:1]], 50, 0.3)
+    kept, _ = module_under_test._summed([vectors[:1]], 50, 0.3)
     assert sum(Fraction(x) ** 2 for x in kept.tolist()) <= Fraction(0.3) ** 2
 
 
@@ -239,21 +239,73 @@ def test_the_rounding_counts_every_addition_within_and_between_chunks(rows, chun
     assert least * unit / (1 - least * unit) <= share <= most * unit / (1 - most * unit)
 
 
-@pytest.mark.parametrize("fault", ["row", "weight", "target"])
-def test_what_is_not_finite_is_refused_and_changes_nothing(fault):
-    network, features, targets = problem("tied")
+@pytest.mark.parametrize("kind", ["double", "tied"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e200])
+def test_a_record_whose_gradient_has_no_finite_length_contributes_nothing(kind, value):
+    """The class of the clipped regime: a function of one record, at most C long."""
+    network, features, targets = problem(kind)
+    network.module.double()
+    features, targets = features.double(), targets if kind == "double" else targets.double()
+    kept = torch.tensor([row for row in range(len(features)) if row != 4])
+    given = {"clip": 0.3, "divisor": 10.0}
     weights, before = flat(network.module), copy.deepcopy(network.module.state_dict())
-    if fault == "row":
-        features = features.clone()
-        features[4, 2] = math.nan
-    elif fault == "weight":
-        weights[0] = math.nan
-    else:
-        targets = targets.clone()
-        targets[3, 0] = math.nan
-    with pytest.raises(NoCertificate, match="not finite"):
-        clipped_gradients(network, weights, features, targets, clip=0.3)
+    expected = clipped_gradients(network, weights, features, targets, rows=kept, **given)
+    spoilt = (features if kind == "double" else targets).clone()
+    spoilt[4, 2] = value
+    rows = (spoilt, targets) if kind == "double" else (features, spoilt)
+    left_out = LeftOut()
+    found = clipped_gradients(network, weights, *rows, left_out=left_out, **given)
+    assert left_out.rows == {4}
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
     assert all(torch.equal(before[name], now) for name, now in network.module.state_dict().items())
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_the_whole_gradient_is_that_of_the_records_that_have_one(value):
+    network, features, targets = problem("perceptron")
+    weights, spoilt = flat(network.module), features.clone()
+    spoilt[4, 2] = value
+    kept = torch.tensor([row for row in range(len(features)) if row != 4])
+    expected = clipped_mean(
+        network, weights, lambda rows: (features[rows], targets[rows]), kept, clip=0.3, divisor=9.0
+    )
+    left_out = LeftOut()
+    found = clipped_mean(
+        network,
+        weights,
+        lambda rows: (spoilt[rows], targets[rows]),
+        torch.arange(len(features)),
+        clip=0.3,
+        divisor=9.0,
+        left_out=left_out,
+    )
+    assert left_out.rows == {4}
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-8)
+
+
+def test_a_whole_gradient_of_no_finite_length_is_none():
+    """Each record's is finite here; their sum's square is not."""
+    network, features, targets = problem("double")
+    network = replace(network, function=lambda outputs, _: 1e180 * outputs.sum())
+
+    def batch(rows):
+        return features[rows], targets[rows]
+
+    found = clipped_mean(network, flat(network.module), batch, torch.arange(5), clip=0.3)
+    assert torch.equal(found, torch.zeros_like(found))
+
+
+@pytest.mark.parametrize("kind", ["perceptron", "paper's lstm", "looking"])
+def test_weights_that_are_not_finite_leave_every_record_out(kind):
+    network, features, targets = problem(kind)
+    left_out, weights = LeftOut(), flat(network.module) * math.nan
+    found = clipped_gradients(network, weights, features, targets, clip=0.3, left_out=left_out)
+    assert len(left_out.rows) == len(features)
+    assert torch.equal(found, torch.zeros_like(weights))
+
+
+def raising(outputs, targets):
+    raise ArithmeticError
 
 
 def test_the_module_is_left_as_it_was_and_its_dropout_is_not_used():
@@ -266,8 +318,8 @@ def test_the_module_is_left_as_it_was_and_its_dropout_is_not_used():
     )
     assert torch.equal(first, second)
     assert [layer.training for layer in network.module] == [True, True, True, False]
-    with pytest.raises(NoCertificate):
-        clipped_gradients(network, weights * math.nan, features, targets, clip=0.3)
+    with pytest.raises(ArithmeticError):
+        clipped_gradients(replace(network, function=raising), weights, features, targets, clip=0.3)
     assert [layer.training for layer in network.module] == [True, True, True, False]
 
 

@@ -172,3 +172,11 @@ def test_a_seeded_run_is_repeatable_and_an_unseeded_one_is_not():
     assert torch.equal(first, second)
     first, second = (run(kernel, ones(2, 3), 4, normal_source(None)) for _ in range(2))
     assert not (first == second).any()
+
+
+def test_a_steps_rounding_is_the_sum_of_its_parts():
+    parts = {"step_size": 0.5, "gradient": 1e-9, "noise_std": 0.0, "dimension": 4}
+    whole = pngd.step_rounding(**parts, operations=10, farthest=2.0)
+    assert whole == pytest.approx(0.5e-9 + 20 * 2.0**-53, rel=1e-5)
+    louder = pngd.step_rounding(**parts | {"noise_std": 1.0}, operations=10, farthest=2.0)
+    assert louder > whole

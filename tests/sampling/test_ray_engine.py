@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from expunge.sampling.chain import run_block
-from expunge.sampling.ray_engine import Ray
+from expunge.sampling.ray_engine import Ray, engine_of
 from tests.sampling.test_engines import BLOCKS, small
 
 
@@ -33,3 +33,9 @@ def test_a_killed_ray_worker_loses_nothing_and_changes_nothing():
                 assert torch.equal(found[point], weights)
     finally:
         ray.shutdown()
+
+
+def test_ray_is_asked_for_by_name_where_it_is_missing(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ImportError, match=r"expunge\[ray\]"):
+        engine_of("ray")

@@ -49,3 +49,13 @@ def test_a_state_knows_every_certificate_that_it_has_issued_and_no_other():
     for certificate in (certificate_after(3), certificate_after(1, OTHER_FIT)):
         with pytest.raises(InvalidInput, match="folder: has not issued this certificate"):
             lineage_after(2).check_issued(certificate, "folder")
+
+
+def test_a_certificate_beside_the_last_one_of_its_model_is_issued_too():
+    certificate = certificate_after(1)
+    lineage = lineage_after(1).model_copy(update={"beside": (certificate_after(2).sha256,)})
+    lineage.check_issued(certificate_after(2), "folder")
+    with pytest.raises(InvalidInput, match="has not issued this certificate"):
+        lineage_after(1).check_issued(certificate_after(2), "folder")
+    assert lineage.after(certificate_after(3)).beside == lineage.beside
+    assert certificate.sha256 in lineage.issued

@@ -8,9 +8,11 @@ import pytest
 import torch
 from sklearn.preprocessing import StandardScaler
 
+from expunge.accounting.certificate_chain import chain_differences
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning import CertifiedClassifier, CertifiedPipeline, load
+from expunge.unlearning.batch_requests import honour_batch
 from expunge.unlearning.linear.budget import metered, nominal_cost
 from expunge.unlearning.linear.joining import join
 from expunge.unlearning.linear.linear_job import attainable
@@ -90,6 +92,30 @@ def test_its_certificates_recompute_request_after_request(name):
         assert not differences(certificate)
         assert certificate.strategy == known.strategy.name
     assert certificate.forgotten == 3
+
+
+@pytest.mark.parametrize("each", [True, False])
+def test_requests_of_a_batch_share_a_model_and_their_certificates_follow_each_other(name, each):
+    known, first = honour(state(name), ["p1"])
+    known, batch = honour_batch(known, [["p2"], ["p3", "p4"], "p5"], each=each)
+    assert len(batch) == (3 if each else 1)
+    known, last = honour(known, ["p6"])
+    certificates = [first, *batch, last]
+    assert [differences(certificate) for certificate in certificates] == [[]] * len(certificates)
+    assert chain_differences(certificates) == []
+    assert [one.generation for one in certificates] == [1, *[2] * len(batch), 3]
+    assert {one.forgotten for one in batch} == {5}
+
+
+def test_a_batch_is_the_request_for_all_of_its_records(name):
+    """Sums may come in another order; the account does not."""
+    _, whole = honour(state(name), ["p2", "p3", "p4"])
+    _, batch = honour_batch(state(name), [["p2"], ["p3", "p4"]])
+    for certificate in batch:
+        assert certificate.history == whole.history
+        assert certificate.claim.model_dump(exclude={"statement"}) == whole.claim.model_dump(
+            exclude={"statement"}
+        )
 
 
 def test_where_it_chooses_the_work_itself_its_certificate_meets_the_target(name):

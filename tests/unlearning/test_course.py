@@ -18,7 +18,6 @@ from expunge.unlearning.course import (
     least_sigma,
     records_of_capacity,
     setting_for,
-    step_rounding,
     take_steps,
     with_exact_last,
 )
@@ -113,14 +112,6 @@ def test_the_last_step_is_a_phase_of_its_own_with_the_grids_rounding():
     assert last.rounding - BARE.rounding <= grid * math.sqrt(5)
     (alone,) = with_exact_last(job, replace(BARE, steps=1), 5)
     assert alone == last
-
-
-def test_a_steps_rounding_is_the_sum_of_its_parts():
-    parts = {"step_size": 0.5, "gradient": 1e-9, "noise_std": 0.0, "dimension": 4}
-    whole = step_rounding(**parts, operations=10, farthest=2.0)
-    assert whole == pytest.approx(0.5e-9 + 20 * 2.0**-53, rel=1e-5)
-    louder = step_rounding(**parts | {"noise_std": 1.0}, operations=10, farthest=2.0)
-    assert louder > whole
 
 
 def kernel(gradient=lambda stacked, _: stacked * 0, sigma=0.3, radius=1e6):

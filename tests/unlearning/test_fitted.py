@@ -9,6 +9,7 @@ import pytest
 
 from expunge.accounting.certificate_chain import chain_differences
 from expunge.losses import Declared
+from expunge.store import read
 from expunge.unlearning import (
     CertifiedClassifier,
     CertifiedRegressor,
@@ -144,8 +145,14 @@ def test_certificates_of_one_fit_agree_whatever_came_between(tmp_path, strategy)
     X, y = labelled(60)
     certificates.append(model.add(X[:3], y[:3]))
     model.save(tmp_path / "model")
-    certificates.append(load(tmp_path / "model").forget(33))
-    assert [certificate.joined for certificate in certificates] == [0, 0, 3, 3]
+    again = load(tmp_path / "model")
+    certificates.append(again.forget(33))
+    certificates += again.forget_batch([[34], [35, 36]])
+    again.save(tmp_path / "model")
+    for one in certificates[4:]:
+        read(tmp_path / "model").index.lineage.check_issued(one, "model")
+    certificates.append(load(tmp_path / "model").forget(37))
+    assert [certificate.joined for certificate in certificates] == [0, 0, 3, 3, 3, 3, 3]
     assert chain_differences(certificates) == []
 
 

@@ -8,6 +8,7 @@ import torch
 
 from expunge.accounting.stated import COUNTED, JOINED, UNSEEN
 from expunge.accounting.verification import differences, file_differences
+from expunge.unlearning.batch_requests import certify_batch
 from expunge.unlearning.issuing import certify
 from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import PREPROCESSING, LinearFitted
@@ -63,6 +64,13 @@ def test_a_request_without_a_name_to_publish_is_known_by_its_place_alone(outcome
     certificate = certify(state(outcome, JOB), None)
     assert certificate.requests == []
     assert certificate.sequence == 1
+
+
+def test_certificates_of_a_batch_are_one_for_each_or_one(outcome):
+    each = certify_batch(state(outcome, JOB), ["r1"], each=True)
+    assert [(one.batch, one.requests) for one in each] == [(None, ["r1"])]  # a request alone
+    without_any = certify_batch(state(outcome, JOB), [None], each=False)
+    assert [(one.batch, one.requests) for one in without_any] == [(None, [])]
 
 
 def file_sha256(*model):

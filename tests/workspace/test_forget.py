@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 from expunge.accounting.certificate import parse_certificate
 from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
-from expunge.ledger import Busy, Ledger, sqlite_file
-from expunge.workspace import forget as module
+from expunge.ledger import Busy, Ledger, RequestBatch, sqlite_file
+from expunge.workspace import see_through as module
 from expunge.workspace.folder import Folder
-from expunge.workspace.forget import Pending, forget
+from expunge.workspace.forget import Pending, forget, forget_batch
 from expunge.workspace.honour import honour
 from expunge.workspace.predict import predict
 from expunge.workspace.status import status
@@ -441,7 +441,7 @@ def test_who_waits_is_served_by_the_one_at_work(workspace, monkeypatch):
         """The other process honours the request, then is done."""
         pauses.append(seconds)
         (request,) = folder.look(lambda entries, _: entries.requests("pending"))
-        honour(folder, lease, request, lambda _: None)
+        honour(folder, lease, RequestBatch((request,)), lambda _: None)
         assert folder.finish(lease) == ()
 
     monkeypatch.setattr(module.time, "sleep", meanwhile)
@@ -492,6 +492,141 @@ def test_requests_that_come_while_another_is_in_work_are_honoured_too(workspace)
     assert document["honoured"] == ["request 1", "request 2"]
 
 
+# ---- many requests, one model -------------------------------------------------------------------
+
+THREE = {"ticket 7": ["00003"], "ticket 8": ["00004", "00140"], "ticket 9": ["00021"]}
+
+
+def certificates_of(workspace):
+    paths = sorted((workspace / "certificates").iterdir(), key=lambda path: int(path.stem))
+    return [parse_certificate(path.read_text()) for path in paths]
+
+
+def test_requests_of_a_batch_share_a_model_and_have_a_certificate_each(workspace):
+    forget(workspace, ["00001"])
+    document = forget_batch(workspace, THREE)
+    assert document["honoured"] == list(THREE)
+    assert document["records"] == {"public": 120, "private": 145, "forgotten": 5}
+    assert document["model"]["number"] == 3
+    assert [one["certificate"] for one in document["requests"]] == [1, 2, 3, 4]
+    certificates = certificates_of(workspace)
+    assert [one.batch and one.batch.place for one in certificates] == [None, 1, 2, 3]
+    assert {one.model_sha256 for one in certificates[1:]} == {document["model"]["sha256"]}
+    assert {one.forgotten for one in certificates[1:]} == {5}
+    assert [differences(one) for one in certificates] == [[]] * 4
+    checked = verify(workspace)
+    assert (checked["valid"], checked["together"]["models"]) == (True, 2)
+    forget(workspace, ["00005"])
+    checked = verify(workspace)
+    assert (checked["valid"], checked["together"]["models"]) == (True, 3)
+
+
+def test_requests_of_a_batch_may_have_one_certificate_together(tmp_path):
+    workspace = fitted(tmp_path, publish_names=True)
+    document = forget_batch(workspace, THREE, each=False)
+    assert [one["certificate"] for one in document["requests"]] == [1, 1, 1]
+    (certificate,) = certificates_of(workspace)
+    assert certificate.requests == list(THREE)
+    assert (certificate.batch.of, certificate.batch.place) == (3, None)
+    assert verify(workspace)["valid"]
+
+
+def test_names_of_a_batch_stand_each_on_its_own_certificate(tmp_path):
+    workspace = fitted(tmp_path, publish_names=True)
+    forget_batch(workspace, THREE)
+    assert [one.requests for one in certificates_of(workspace)] == [[name] for name in THREE]
+    assert verify(workspace)["valid"]
+
+
+def test_the_same_batch_again_is_reported_and_changes_nothing(workspace):
+    forget_batch(workspace, THREE)
+    before = everything_in(workspace)
+    again = forget_batch(workspace, THREE)
+    assert (again["repeated"], again["honoured"]) == (list(THREE), [])
+    assert everything_in(workspace) == before
+
+
+def test_a_batch_that_has_grown_is_honoured_for_what_is_new(workspace):
+    forget_batch(workspace, THREE)
+    document = forget_batch(workspace, THREE | {"ticket 10": ["00050"], "ticket 11": ["00051"]})
+    assert document["repeated"] == list(THREE)
+    assert document["honoured"] == ["ticket 10", "ticket 11"]
+    assert document["model"]["number"] == 3
+    assert verify(workspace)["valid"]
+
+
+@pytest.mark.parametrize(
+    ("requests", "complaint"),
+    [
+        ({"a": ["00003"], "b": ["00003"]}, "'00003' is in 'a' and in 'b'"),
+        ({"a": ["00003"], "b": ["nobody"]}, "'nobody' is unknown"),
+        ({"a": ["00003"], "b": ["90003"]}, "'90003' is public"),
+        ({"a": ["00003"], "b": ["00001"]}, "'00001' is already forgotten"),
+        ({"a": ["00003", "00003"]}, "'00003' is given twice"),
+        ({"a": ["00003"], "b": []}, "none given in 'b'"),
+        ({"a": ["00003"], " ": ["00004"]}, "the name is empty"),
+        ({"a": ["00003"], "taken": ["00004"]}, "the name 'taken' is taken"),
+        ({}, "none given"),
+    ],
+)
+def test_what_cannot_be_asked_for_refuses_the_whole_batch(workspace, requests, complaint):
+    forget(workspace, ["00001"], name="taken")
+    before = everything_in(workspace)
+    with pytest.raises(InvalidInput, match=complaint):
+        forget_batch(workspace, requests)
+    assert everything_in(workspace) == before
+
+
+def test_ids_of_a_batch_that_are_left_out_are_told_and_the_same_file_can_be_sent_every_day(
+    workspace,
+):
+    forget(workspace, ["00001"])
+    requests = THREE | {"ticket 1": ["00001", "nobody"], "ticket 2": ["00050", "nobody"]}
+    for done in (["ticket 7", "ticket 8", "ticket 9", "ticket 2"], []):
+        document = forget_batch(workspace, requests, skip_unknown=True, skip_forgotten=True)
+        assert document["honoured"] == done
+        told = {(one["request"], one["id"]): one["outcome"] for one in document["outcomes"]}
+        assert told["ticket 1", "00001"] == "already forgotten"
+        assert told["ticket 2", "nobody"] == "unknown"
+    assert document["records"]["forgotten"] == 6
+    assert verify(workspace)["valid"]
+
+
+def test_a_batch_without_a_certificate_stays_pending_as_a_whole(tmp_path):
+    workspace = fitted(tmp_path, strategy="langevin")  # its noise has a capacity
+    before, ids = files_of(workspace), private_people()["id"]
+    with pytest.raises(Pending, match="request 1 stays pending: "):
+        forget_batch(workspace, {"a": ids[:30], "b": ids[30:60]})
+    assert [one["state"] for one in status(workspace)["requests"]] == ["pending"] * 2
+    assert files_of(workspace) == before
+
+
+def test_a_batch_that_was_interrupted_is_still_one_model(workspace, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("expunge.workspace.honour.write_whole", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            forget_batch(workspace, THREE, each=False)
+    assert [one["state"] for one in status(workspace)["requests"]] == ["pending"] * 3
+    document = forget(workspace)
+    assert document["honoured"] == list(THREE)
+    assert document["model"]["number"] == 2
+    assert len(certificates_of(workspace)) == 1
+
+
+@pytest.mark.parametrize("strategy", ["residual", "langevin", "noise_first", "retrain"])
+def test_every_strategy_honours_a_batch(tmp_path, strategy):
+    workspace = fitted(tmp_path, strategy=strategy)
+    forget_batch(workspace, THREE)
+    assert verify(workspace)["valid"]
+
+
+def test_a_ledger_of_an_earlier_version_takes_a_batch(workspace):
+    change_ledger(workspace, "DROP TABLE batches")
+    change_ledger(workspace, "DELETE FROM seals WHERE name = 'batches'")
+    assert forget_batch(workspace, THREE)["honoured"] == list(THREE)
+    assert verify(workspace)["valid"]
+
+
 # ---- killed -------------------------------------------------------------------------------------
 
 
@@ -524,6 +659,38 @@ def test_whoever_is_killed_leaves_the_old_model_and_its_request_or_the_new_one(t
                 after = [name for name in after if name != "secret/.lock"]
             assert _kinds(after) == ONE_OF_EACH
             assert after == [name for name in after if "/." not in name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moments", ["crucial"])
+def test_whoever_is_killed_leaves_none_of_a_batch_or_all_of_it(tmp_path, moments):
+    workspace, scratch, table = usual(tmp_path), tmp_path / "scratch", tmp_path / "requests.csv"
+    scratch.mkdir()
+    table.write_text("request,id\nticket 7,00003\nticket 8,00004\nticket 8,00140\n")
+    look = [["status", "@", "--json"], ["verify", "@", "--json"]]
+    outcomes = killed(
+        {
+            "command": ["forget", "@", "--requests", str(table), "--json"],
+            "then": [*look, ["forget", "@", "--requests", str(table), "--json"], *look],
+            "start": str(workspace),
+            "scratch": str(scratch),
+            "moments": moments,
+        }
+    )
+    seen = set()
+    for outcome in outcomes:
+        assert [one["status"] for one in outcome["then"]] == [0] * 5
+        first, checked, _, last, checked_again = (json.loads(one["out"]) for one in outcome["then"])
+        states = {one["state"] for one in first["requests"]}
+        assert len(first["requests"]) in (0, 2)
+        assert len(states) <= 1
+        seen |= states
+        assert checked["valid"]
+        assert checked_again["valid"]
+        assert last["model"]["number"] == 2
+        assert [one["state"] for one in last["requests"]] == ["honoured"] * 2
+        assert [one["certificate"] for one in last["requests"]] == [1, 2]
+    assert seen == {"pending", "committed", "honoured"}
 
 
 # Model, certificate, index, document, state and two chunks, of rows and records, are the saved one.

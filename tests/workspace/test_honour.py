@@ -3,7 +3,7 @@
 import pytest
 
 from expunge.accounting.verification import differences
-from expunge.ledger import Overtaken
+from expunge.ledger import Overtaken, RequestBatch
 from expunge.workspace.folder import Folder
 from expunge.workspace.honour import honour
 from expunge.workspace.status import status
@@ -24,7 +24,7 @@ def honoured(workspace, meanwhile=lambda _: None):
             if stage.endswith("writing"):
                 meanwhile(folder)
 
-        certificate = honour(folder, lease, request, progress)
+        (certificate,) = honour(folder, lease, RequestBatch((request,)), progress)
     assert [stage.split(": ")[1].split()[0] for stage in stages] == [
         *("loading", "forgetting", "writing")
     ]

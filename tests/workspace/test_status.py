@@ -45,7 +45,8 @@ def test_after_a_deletion_request_model_and_certificate_agree(tmp_path):
     document = status(workspace)
     assert document["records"] == {"public": 120, "private": 148, "forgotten": 2}
     (request,) = document["requests"]
-    assert set(request) == {"request", "name", "state", "received", "records"}
+    assert set(request) == {"request", "name", "state", "received", "records", "certificate"}
+    assert request["certificate"] == 1
     assert (request["name"], request["state"], request["records"]) == ("ticket 7", "honoured", 2)
     certificate = document["certificate"]
     assert {"epsilon", "delta", "strategy", "bound"} <= set(certificate)

@@ -28,6 +28,7 @@ from expunge.losses.linear import LinearLoss
 from expunge.losses.objective import Rows, Targets
 from expunge.losses.solver import solve
 from expunge.store import Generation, write
+from expunge.unlearning.batch_requests import BatchRequests
 from expunge.unlearning.course import records_of_capacity
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.holding import unchanged_on_failure, was_released
@@ -69,7 +70,9 @@ __all__ = ["Certified"]
 WRITTEN_ANEW = ("classes", "class_weight")  # parameters that a file holds in another form
 
 
-class Certified(Joining, Refreshing, PublicSettings, BaseEstimator):
+class Certified(
+    BatchRequests[LinearFitted, Released], Joining, Refreshing, PublicSettings, BaseEstimator
+):
     """What classifier and regressor share: rows, ids, requests, certificates."""
 
     _state: LinearFitted | Released | None = None

@@ -11,7 +11,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-__all__ = ["alike", "checked_records", "checked_rows", "plain"]
+from expunge.errors import InvalidInput
+
+__all__ = ["alike", "checked_records", "checked_rows", "plain", "table_of"]
 
 PRECISIONS = [np.float64, np.float32]
 
@@ -60,3 +62,19 @@ def alike(rows: Any, sparsely: bool) -> Any:
     if sparsely:
         return sparse.csr_array(rows)
     return rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+
+
+def table_of(rows: Any, width: int) -> Any:
+    """Rows to predict for as a table of numbers, of so many columns.
+
+    Raises:
+        InvalidInput: no table of numbers, or one of another width.
+    """
+    try:
+        table = rows if sparse.issparse(rows) else np.asarray(rows)
+        table = table if table.dtype.kind in "biuf" else table.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("X", "must be a table of numbers") from error
+    if table.ndim != 2 or table.shape[1] != width:
+        raise InvalidInput("X", f"must have {width} columns, one row for each record")
+    return table

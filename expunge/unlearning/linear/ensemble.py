@@ -5,7 +5,6 @@ very models that its certificates speak of. Samples are seeded: for experiments 
 for release.
 """
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,13 @@ import torch
 
 from expunge.errors import InvalidInput
 from expunge.sampling.chain import Regime
-from expunge.sampling.engines import Engine, Local
 from expunge.sampling.ensembles import Ensemble, sample_ensemble
 from expunge.sampling.problem import Problem, Zero
-from expunge.sampling.ray_engine import Ray
+from expunge.sampling.ray_engine import engine_of
 from expunge.unlearning.linear.langevin import Langevin, setting_of
 from expunge.unlearning.linear.linear_job import LinearJob
 
-__all__ = ["engine_of", "problem_of", "sampled"]
+__all__ = ["problem_of", "sampled"]
 
 
 def problem_of(job: LinearJob, forget: Sequence[int], strategy: Langevin) -> Problem:
@@ -58,19 +56,6 @@ def problem_of(job: LinearJob, forget: Sequence[int], strategy: Langevin) -> Pro
     )
 
 
-def engine_of(name: str, address: str | None = None) -> Engine:
-    """Processes of this machine, or a Ray cluster.
-
-    Raises:
-        ImportError: Ray is not installed.
-    """
-    if name == "local":
-        return Local()
-    if importlib.util.find_spec("ray") is None:
-        raise ImportError("engine: Ray is not installed; pip install 'expunge[ray]'")
-    return Ray(address)
-
-
 def sampled(
     problem: Problem,
     regime: Regime,
@@ -78,19 +63,24 @@ def sampled(
     unlearn_steps: int,
     models: int,
     device: str = "cpu",
-    engine: Engine | None = None,
+    engine: str = "local",
+    address: str | None = None,
     seed: int = 0,
     folder: Path | None = None,
     progress: bool = False,
 ) -> Ensemble:
-    """One regime's ensemble."""
+    """One regime's ensemble.
+
+    Args:
+        engine: "local" or "ray", for a cluster at this address.
+    """
     ensembles = sample_ensemble(
         problem,
         (regime,),
         (unlearn_steps,),
         models=models,
         device=device,
-        engine=engine or Local(),
+        engine=engine_of(engine, address),
         seed=seed,
         folder=folder,
         progress=progress,

@@ -21,9 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from expunge.core.part_engine import HERE, PartEngine, engine_called
 from expunge.errors import InvalidInput
-from expunge.losses import Declared, Logistic, Softmax, Squared, Weighted
+from expunge.losses import Declared, Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
-from expunge.unlearning.linear.label_weights import label_weights
+from expunge.unlearning.linear.label_weights import label_weights, weighted
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.saved_estimator import read_fitted
 from expunge.unlearning.linear.stored_fit import FitsStored
@@ -86,7 +86,7 @@ class CertifiedClassifier(ClassifierMixin, FitsStored):
         assert labels is not None
         weights, count = label_weights(self.class_weight, labels), len(labels)
         plain = Logistic(l2, row_norm) if count <= 2 else Softmax(count, l2, row_norm)
-        return plain if weights is None else Weighted(plain, weights)
+        return weighted(plain, weights)
 
     def label_set(self, y: np.ndarray, y_public: np.ndarray) -> np.ndarray:
         """All labels, sorted: those named, or else the public ones, or else those of y.

@@ -21,7 +21,7 @@ from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.released import Released
-from expunge.unlearning.requests import next_state
+from expunge.unlearning.requests import issuing, next_state
 from expunge.unlearning.roster import Roster
 
 __all__ = ["Joining", "exchange", "join"]
@@ -184,8 +184,8 @@ def _taken_in(
     fitted.check_request([*gone, fitted.job.roster.records - 1])
     with fitted.rows.exchanging(gone, columns) as (longer, erase):
         job = fitted.job.with_more(roster, longer)
-        after, certificate = next_state(fitted, job, verb, request, accept)
+        after, issued = next_state(fitted, job, verb, issuing(request), accept)
         erase(after.outcome.by_record)
-        made = after.with_certificate(certificate, [*gone, *roster.last_joined])
+        made = after.with_certificates(issued, [*gone, *roster.last_joined])
         keep(made)
-    return made, copy.deepcopy(certificate)
+    return made, copy.deepcopy(made.certificate)

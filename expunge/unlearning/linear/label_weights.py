@@ -1,14 +1,22 @@
 """Weights of labels, which are fixed in advance; those of single records are refused."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from expunge.core.checks import positive
 from expunge.errors import InvalidInput
+from expunge.losses import Weighted
 
-__all__ = ["label_weight_mapping", "label_weights", "plain_pairs", "refuse_weights"]
+__all__ = [
+    "label_weight_mapping",
+    "label_weights",
+    "plain_pairs",
+    "refuse_weights",
+    "unweighted",
+    "weighted",
+]
 
 
 def label_weight_mapping(name: str, value: Any) -> Any:
@@ -72,3 +80,15 @@ def refuse_weights(others: Mapping[str, Any]) -> None:
 def plain_pairs(weights: Mapping[Any, Any]) -> list[list[Any]]:
     """Labels and weights as JSON brings them back, labels of any kind."""
     return [[np.asarray(label).item(), float(weight)] for label, weight in weights.items()]
+
+
+def weighted(loss: Any, weights: Sequence[float] | None) -> Any:
+    """A loss with these weights of its labels; the loss itself where there are none."""
+    return loss if weights is None else Weighted(loss, tuple(weights))
+
+
+def unweighted(loss: Any) -> tuple[Any, dict[str, list[float]]]:
+    """A loss without weights of its labels, and those, for its document."""
+    if isinstance(loss, Weighted):
+        return loss.loss, {"weights": list(loss.weights)}
+    return loss, {}

@@ -25,7 +25,7 @@ from expunge.accounting.search import least_scale
 from expunge.accounting.setting import Setting
 from expunge.core.checks import check_fields, count, optional, positive, share
 from expunge.core.projection import l2_ball
-from expunge.errors import InvalidInput, NoCertificate, Refused
+from expunge.errors import NoCertificate, Refused
 from expunge.losses import Squared
 from expunge.sampling import pngd
 from expunge.unlearning.course import (
@@ -36,10 +36,10 @@ from expunge.unlearning.course import (
     least_sigma,
     records_of_capacity,
     setting_for,
-    step_rounding,
     take_steps,
     with_exact_last,
 )
+from expunge.unlearning.linear.given_settings import checked_radius, step_size_of
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.outcome import Outcome
@@ -209,7 +209,8 @@ class NoiseFirst(_Descending):
 
     def forget(self, job: LinearJob, before: Outcome) -> Outcome:
         run = _Run.of(job, self, before)
-        theta, phases = run.take(before.theta, 1, run.sigma_needed())
+        sigma = least_scale(lambda sigma: run.meets(1, sigma), -40.0, 40.0, 1e-9)
+        theta, phases = run.take(before.theta, 1, sigma)
         if self.unlearn_steps > 1:
             theta, phases = run.take(theta, self.unlearn_steps - 1, 0.0, phases)
         return run.checked(theta, phases)
@@ -252,7 +253,7 @@ class _Run:
         stated = projected.assumptions()
         marks: dict[str, Mark] = {**stated.marks, "radius": "enforced"}
         assumptions = replace(stated, radius=radius, lipschitz=farthest, marks=marks)
-        step_size = _step_size(assumptions, strategy.step_size)
+        step_size = step_size_of(assumptions, strategy.step_size)
         course = Course.of(job, strategy.scheme, before, getattr(strategy, "capacity", None))
         return cls(job, assumptions, step_size, radius, course)
 
@@ -327,10 +328,6 @@ class _Run:
         """Whether the history with so many further steps meets the target."""
         return self._epsilon(self.phases(steps, sigma)) <= self.job.target.level
 
-    def sigma_needed(self) -> float:
-        """The least sigma of one noisy step that meets the target."""
-        return least_scale(lambda sigma: self.meets(1, sigma), -40.0, 40.0, 1e-9)
-
     def _epsilon(self, phases: Sequence[Phase]) -> float:
         history = self.course.history(phases)
         return shift.bound(self.assumptions, history).epsilon(self.job.target.delta)
@@ -339,7 +336,7 @@ class _Run:
         """So many steps before anything is counted."""
         job, load = self.job, self.course.scheme.load
         farthest, noise_std = self._farthest, math.sqrt(2 * self.step_size) * sigma
-        rounding = step_rounding(
+        rounding = pngd.step_rounding(
             step_size=self.step_size,
             gradient=job.resolution.gradient_rounding(farthest, load),
             noise_std=noise_std,
@@ -375,24 +372,6 @@ def setting_of(job: LinearJob, strategy: Langevin | NoiseFirst, forget: int) -> 
     )
 
 
-def _step_size(assumptions: Assumptions, given: float | None) -> float:
-    """eta: 1/L, or what is given.
-
-    Raises:
-        InvalidInput: it is above 2/L, where gradient steps diverge.
-    """
-    smoothness = assumptions.smoothness or 1.0
-    if given is None:
-        return 1 / smoothness
-    if given > 2 / smoothness:
-        raise InvalidInput(
-            "step_size",
-            f"{given:g} is above 2/L = {2 / smoothness:.4g}, by row_norm and l2, and gradient "
-            "steps diverge; take less, or None for 1/L",
-        )
-    return given
-
-
 def _radius(job: LinearJob, given: float | None) -> float:
     """R of the ball around the ridge's center.
 
@@ -401,11 +380,7 @@ def _radius(job: LinearJob, given: float | None) -> float:
     """
     loss, start = job.loss, float((job.beginning - job.origin).norm())
     if given is not None:
-        if start > given:
-            raise InvalidInput(
-                "radius", f"descent begins {start:.4g} from the center; take more, or no reference"
-            )
-        return given
+        return checked_radius(given, start)
     if not math.isfinite(loss.lipschitz):
         raise ValueError("strategy: noisy descent needs a bounded gradient; give a radius")
     # Clean descent from the ridge's center never leaves the ball of radius M/l2 around it.

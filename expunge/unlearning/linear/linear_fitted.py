@@ -1,6 +1,6 @@
 """What a fitted linear model knows: its state, its labels, and what predictions need."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob
-from expunge.unlearning.linear.public_ridge import PublicRidge
+from expunge.unlearning.linear.public_ridge import PublicRidge, marked
 
 __all__ = ["LinearFitted"]
 
@@ -42,10 +42,7 @@ class LinearFitted(Fitted):
     ridge: PublicRidge | None = None
 
     def __post_init__(self) -> None:
-        stated = self.outcome.assumptions
-        if self.ridge is not None and stated is not None:
-            marked = replace(self.outcome, assumptions=self.ridge.mark(stated))
-            object.__setattr__(self, "outcome", marked)
+        object.__setattr__(self, "outcome", marked(self.outcome, self.ridge))
         super().__post_init__()
 
     @property

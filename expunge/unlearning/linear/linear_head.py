@@ -5,15 +5,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from torch import Tensor
 
 from expunge.accounting.json_text import parse_json
 from expunge.core.row_products import products
 from expunge.core.rows import bounded_values
-from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared, Weighted
 from expunge.losses.linear import LinearLoss
+from expunge.unlearning.linear.checked_rows import table_of
+from expunge.unlearning.linear.label_weights import unweighted, weighted
 
 __all__ = ["LinearHead"]
 
@@ -39,20 +39,9 @@ class LinearHead:
         Raises:
             InvalidInput: no table of numbers, or one of another width.
         """
-        rows = bounded_values(self._table(features), self.loss.row_norm).double()
+        table = table_of(features, self.theta.shape[1] - 1)
+        rows = bounded_values(table, self.loss.row_norm).double()
         return products(rows, self.theta)
-
-    def _table(self, features: Any) -> Any:
-        """Rows as numbers, one for each weight but the intercept's."""
-        try:
-            table = features if sparse.issparse(features) else np.asarray(features)
-            table = table if table.dtype.kind in "biuf" else table.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput("X", "must be a table of numbers") from error
-        width = self.theta.shape[1] - 1
-        if table.ndim != 2 or table.shape[1] != width:
-            raise InvalidInput("X", f"must have {width} columns, one row for each record")
-        return table
 
     def probabilities(self, features: Any) -> np.ndarray:
         """Probabilities of every class: (rows, classes)."""
@@ -69,10 +58,8 @@ class LinearHead:
 
     def document(self) -> str:
         """JSON of everything but the weights."""
-        plain = self.loss.loss if isinstance(self.loss, Weighted) else self.loss
-        loss = {"kind": type(plain).__name__, **asdict(plain)}  # pyright: ignore[reportArgumentType]
-        if isinstance(self.loss, Weighted):
-            loss["weights"] = list(self.loss.weights)
+        plain, weights = unweighted(self.loss)
+        loss = {"kind": type(plain).__name__, **asdict(plain), **weights}  # pyright: ignore[reportArgumentType]
         labels = None
         if self.classes is not None:
             labels = {"values": self.classes.tolist(), "dtype": self.classes.dtype.str}
@@ -90,7 +77,7 @@ class LinearHead:
             kind, labels = LOSSES[stored["loss"].pop("kind")], stored["labels"]
             weights = stored["loss"].pop("weights", None)
             loss = kind(**stored["loss"])
-            loss = loss if weights is None else Weighted(loss, weights)
+            loss = weighted(loss, weights)
             classes = None if labels is None else _labels(labels["values"], labels["dtype"])
         except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
             raise ValueError(f"not the head of a model ({error})") from error

@@ -11,6 +11,7 @@ saved, released and copied with it.
 
 import copy
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,18 +116,24 @@ class CertifiedPipeline(NamedSteps):
         model = self._fitted_model()
         ids = given_ids(ids, X)
         self._check_columns(X)
-        return model.add(self._steps().transform_apart(X), y, ids=ids, **named)
+        return model.add(self._arrivals(X), y, ids=ids, **named)
 
     def exchange(self, gone: Any, X: Any, y: Any, ids: Any = None, **named: Any) -> Certificate:  # noqa: N803
         """Delete records and take others in, in one request; as the estimator's `exchange`."""
         model = self._fitted_model()
         ids = given_ids(ids, X)
         self._check_columns(X)
-        return model.exchange(gone, self._steps().transform_apart(X), y, ids=ids, **named)
+        return model.exchange(gone, self._arrivals(X), y, ids=ids, **named)
 
     def forget(self, ids: Any, request: str | None = None) -> Certificate:
         """Delete these records from the model; one id or several. As the estimator's `forget`."""
         return self._fitted_model().forget(ids, request)
+
+    def forget_batch(
+        self, requests: Iterable[Any], names: Sequence[str] | None = None, *, each: bool = True
+    ) -> list[Certificate]:
+        """Honour several requests by one model; as the estimator's `forget_batch`."""
+        return self._fitted_model().forget_batch(requests, names, each=each)
 
     def refresh(self) -> None:
         """Replace the anchor that requests start from; as the estimator's `refresh`."""
@@ -294,6 +301,10 @@ class CertifiedPipeline(NamedSteps):
         if not count_rows(X) and not hasattr(X, "shape"):
             raise InvalidInput("X", "has no rows")
         validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _arrivals(self, X: Any) -> Any:  # noqa: N803
+        """What the estimator is given for private rows that are to join."""
+        return self._steps().transform_apart(X, width=self._fitted_model().n_features_in_)
 
     def _features(self, X: Any) -> np.ndarray:  # noqa: N803
         """What the estimator is given for these rows."""

@@ -35,8 +35,9 @@ from expunge.unlearning.linear.public_folds import (
     parts_of,
     take_evenly,
 )
+from expunge.unlearning.outcome import Outcome
 
-__all__ = ["FEWEST", "PublicRidge", "choose_ridge"]
+__all__ = ["FEWEST", "PublicRidge", "choose_ridge", "marked"]
 
 FOLDS = 5
 FEWEST = 20  # public records that say something about a ridge
@@ -96,6 +97,13 @@ class PublicRidge:
             for name, mark in assumptions.marks.items()
         }
         return replace(assumptions, marks=marks)
+
+
+def marked(outcome: Outcome, ridge: PublicRidge | None) -> Outcome:
+    """The outcome, what holds by construction of a ridge that public records chose marked so."""
+    if ridge is None or outcome.assumptions is None:
+        return outcome
+    return replace(outcome, assumptions=ridge.mark(outcome.assumptions))
 
 
 def _take(rows: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -40,6 +40,7 @@ from expunge.core.projection import l2_ball
 from expunge.errors import NoCertificate
 from expunge.losses.objective import UNIT
 from expunge.sampling.clipped_gradients import clipped_mean
+from expunge.sampling.left_out import LeftOut
 from expunge.unlearning.model_file import add_salt
 from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import (
@@ -193,6 +194,7 @@ class Clipped(Foreseen):
         self, job: NetworkJob, place: Place, start: Tensor, run: History, stream: str
     ) -> Outcome:
         """The noisy steps of this history, and what may follow them."""
+        left_out = LeftOut(fitting=not job.roster.request)
 
         def gradient(offset: Tensor, index: int) -> Tensor:
             batch = self.scheme.batch(job.roster, index, index)
@@ -203,6 +205,7 @@ class Clipped(Foreseen):
                 batch.members.nonzero()[:, 0],
                 clip=self.clip,
                 divisor=batch.divisor,
+                left_out=left_out,
             )
 
         descent, sigma, steps = self._descent(), run.phases[0].sigma, self.unlearn_steps
@@ -210,6 +213,7 @@ class Clipped(Foreseen):
         moved = descent.run(
             job, gradient, start, steps=steps, sigma=sigma, stream=stream, reach=reach
         )
+        left_out.warn(job.roster.records)
         state = place.state(moved)
         if self.finetune is not None:
             state = trained(job, {**job.start, **state}, self.finetune, f"after {stream}")

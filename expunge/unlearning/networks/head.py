@@ -91,8 +91,10 @@ class Head(NetworkStrategy):
     def fit(self, job: NetworkJob) -> Outcome:
         layer = _head_of(job)
         raw = [
-            backbone_features(job.module, job.head or "", rows, job.device, self.one_by_one).numpy()
-            for rows in (job.public_inputs, job.inputs)
+            backbone_features(
+                job.module, job.head or "", rows, job.device, self.one_by_one, private=private
+            ).numpy()
+            for rows, private in ((job.public_inputs, False), (job.inputs, True))
             if rows is not None
         ]
         scale = self._scale(raw[0] if job.roster.public else None)

@@ -25,6 +25,7 @@ from expunge.sampling.clipped_gradients import (
     clipped_gradients,
     sum_rounding,
 )
+from expunge.sampling.left_out import LeftOut
 from expunge.unlearning.course import (
     Course,
     NoisyLearning,
@@ -44,6 +45,7 @@ from expunge.unlearning.networks.noisy_descent import (
     Place,
     best_epsilon,
 )
+from expunge.unlearning.networks.not_finite import check_left_out
 from expunge.unlearning.networks.retrain import PUBLIC_START, as_exact
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.schemes import FullBatch, Scheme, scheme_record
@@ -67,7 +69,8 @@ class NetworkLangevin(NoisyLearning, Foreseen):
         weight_decay: lambda, towards the center.
         radius: R of the ball around the center that every step projects onto; None for none.
         around: The center: "start", the public start, or "zero".
-        smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked.
+        smoothness: Lg, a Lipschitz constant of every record's gradient, declared and not checked
+            (but for one thing: a gradient that is not finite has none, and is refused at fit).
         gradient_error: With it: a bound on the arithmetic error of a record's computed gradient.
         capacity: Share of the private records that may be forgotten in all.
         scheme: How a step uses the records: `FullBatch()`, `Cyclic(batches)`, `PoissonBatch(rate)`.
@@ -252,7 +255,8 @@ class _Run:
         Args:
             what: They are taken for, a name of their noise.
         """
-        gradient = partial(self._gradient, steps)
+        left_out = LeftOut(fitting=not self.job.roster.request)
+        gradient = partial(self._gradient, steps, left_out)
         moved = self.descent.run(
             self.job,
             gradient,
@@ -264,6 +268,8 @@ class _Run:
                 self.place.dimension, sigma, self._start, self.course.done + steps
             ),
         )
+        smooth = self.strategy.smoothness is not None
+        check_left_out(left_out, self.job.roster.records, smooth=smooth)
         phases = self.phases(steps, sigma)
         phases[-1] = replace(phases[-1], released=self.job.counts_every_model)
         rows = rows_of_a_step(self.job, self.strategy.scheme)
@@ -317,7 +323,7 @@ class _Run:
         """How far from the center training begins."""
         return float(self.place.beginning.norm())
 
-    def _gradient(self, steps: int, offset: Tensor, index: int) -> Tensor:
+    def _gradient(self, steps: int, left_out: LeftOut, offset: Tensor, index: int) -> Tensor:
         """The gradient at step `index`; the last step is its own phase, where cycles restart."""
         strategy, in_phase = self.strategy, 0 if index == steps - 1 else index
         batch = strategy.scheme.batch(self.job.roster, self.course.done + index, in_phase)
@@ -329,6 +335,7 @@ class _Run:
             clip=strategy.clip,
             divisor=batch.divisor,
             memory=strategy.memory,
+            left_out=left_out,
         )
 
     def _declared_smooth(self) -> tuple[str, ...]:

@@ -24,18 +24,18 @@ from expunge.core.checks import check_fields, not_negative, optional, positive
 from expunge.core.module_state import with_state
 from expunge.core.projection import l2_ball, whole_space
 from expunge.errors import Refused
-from expunge.features.module_checks import refuse_mixing, refuse_remembering
+from expunge.features.module_checks import SOME, refuse_mixing, refuse_remembering
 from expunge.losses.checked_loss import CheckedLoss
 from expunge.sampling import pngd
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier, Recurrent
 from expunge.unlearning.course import (
     LARGEST_NORMAL,
-    step_rounding,
     take_steps,
     with_exact_last,
 )
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.not_finite import cast
 
 __all__ = [
     "Around",
@@ -137,7 +137,7 @@ class Descent:
         Args:
             reach: A bound on the offset's norm before the first of them.
         """
-        rounding = step_rounding(
+        rounding = pngd.step_rounding(
             step_size=self.step_size,
             gradient=self.gradient_rounding,
             noise_std=math.sqrt(2 * self.step_size) * sigma,
@@ -189,7 +189,10 @@ class Place:
         if around not in get_args(Around):
             raise ValueError(f"around: {around!r} must be 'start' or 'zero'")
         refuse_mixing(job.module)
-        refuse_remembering(with_state(job.module, {}, job.device).eval(), job.inputs)
+        first = job.roster.present[job.roster.public :][:SOME]  # what was forgotten is blank
+        refuse_remembering(
+            with_state(job.module, {}, job.device).eval(), job.inputs[: len(first)][first]
+        )
         module = with_state(job.module, job.start, job.device).eval().requires_grad_(True)
         kind = Recurrent if isinstance(module, LSTMClassifier) else Network
         start = in_one_vector(dict(module.named_parameters()))
@@ -207,10 +210,13 @@ class Place:
         return in_one_vector({name: state[name] for name in names}) - self.center
 
     def state(self, offset: Tensor) -> dict[str, Tensor]:
-        """Parameters by name in the module's own precision, on the CPU."""
+        """Parameters by name in the module's own precision, on the CPU.
+
+        What is too large for it becomes its largest number: no draw makes a model that is none.
+        """
         own = dict(self.network.module.named_parameters())
         named = self.network.split(self.center + offset)
-        return {name: part.to(own[name].dtype).clone() for name, part in named.items()}
+        return {name: cast(part, own[name].dtype) for name, part in named.items()}
 
 
 def in_one_vector(named: dict[str, Tensor]) -> Tensor:

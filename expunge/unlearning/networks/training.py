@@ -3,6 +3,10 @@
 A function of the rows present, the starting parameters, settings fixed in advance and fresh
 randomness. Optimiser, momentum, batch statistics and dropout are free here, because nothing of it
 is certified step by step: the rows are those that everybody is allowed to keep.
+
+A step whose gradient is not finite is left out, and a request whose training ends in values that
+are not finite keeps the state that it began at: another function of the same rows. To refuse there
+would tell something about them (THEORY 5.1 d). At fit, before anything was learned, it is refused.
 """
 
 import copy
@@ -25,6 +29,7 @@ from expunge.errors import NoCertificate
 from expunge.features.module_checks import refuse_half_precision, refuse_hidden_state
 from expunge.losses.checked_loss import CheckedLoss
 from expunge.unlearning.networks.network_job import NetworkJob
+from expunge.unlearning.networks.not_finite import backward, tell_of_training
 
 __all__ = ["Training", "drawing", "trained", "training_cost"]
 
@@ -81,10 +86,10 @@ def trained(
 
     Raises:
         InvalidInput: half precision, which steps would lose.
-        NoCertificate: values that are not finite.
+        NoCertificate: values that are not finite, at fit.
     """
     refuse_half_precision(job.module, "training")
-    present = job.present
+    present, fitting = job.present, not job.roster.request
     with drawing(job, stream) as order:
         module = with_state(job.module, state, job.device).train()
         parameters = [p for p in module.parameters() if p.requires_grad]
@@ -92,21 +97,24 @@ def trained(
         steps = training.steps(len(present))
         batches = _batches(present, training.batch_size, order)
         # Whatever the loss remembers is of this run's records.
-        loss = CheckedLoss(copy.deepcopy(job.loss))
+        loss, used = CheckedLoss(copy.deepcopy(job.loss)), 0
         for step in range(steps):
             for group in optimiser.param_groups:
                 group["lr"] = training.step_size * (1 - step / steps)
             inputs, targets = job.batch(next(batches))
             optimiser.zero_grad()
-            loss(module(inputs), targets).backward()
-            optimiser.step()
+            if backward(module, loss, inputs, targets, fitting):
+                optimiser.step()
+                used += 1
     refuse_hidden_state(job.module, module)
-    state = state_of(module)
-    if not all(bool(torch.isfinite(v).all()) for v in state.values()):
+    made = state_of(module)
+    finite = all(bool(torch.isfinite(value).all()) for value in made.values())
+    if fitting and not (finite and 2 * used > steps):
         raise NoCertificate(
             "training produced NaN or infinity; lower step_size, or look for it in the records"
         )
-    return state
+    tell_of_training(finite, steps, steps - used)
+    return made if finite else state_of(with_state(job.module, state, job.device))
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from expunge.core.module_state import copy_into, state_of, with_state
 from expunge.core.records import refuse_other_form, tensors_of
 from expunge.errors import InvalidInput, NoCertificate
 from expunge.features.module_checks import refuse_uncallable
+from expunge.unlearning.batch_requests import BatchRequests
 from expunge.unlearning.fitted import fresh_lineage
 from expunge.unlearning.holding import Holding, was_released
 from expunge.unlearning.ids import id_rows
@@ -72,7 +73,7 @@ def _one_at_a_time(
 
 
 @dataclass(eq=False, repr=False)
-class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
+class TorchUnlearner(BatchRequests[NetworkFitted, ReleasedNetwork]):
     """Learning and deletion for a module.
 
     Args:
@@ -205,8 +206,9 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
             ValueError, NoCertificate: nothing was changed; as for `requests.honour`.
         """
         with self.replacing() as keep:
-            return honour(self.fitted_, ids, request, accept=self._check_writable, keep=keep)[1]
+            return honour(self.fitted_, ids, request, accept=self.accept, keep=keep)[1]
 
+    forget_batch = _one_at_a_time(BatchRequests.forget_batch)
     certificate, history = Holding.certificate_, Holding.history_
 
     @_one_at_a_time
@@ -364,13 +366,13 @@ class TorchUnlearner(Holding[NetworkFitted, ReleasedNetwork]):
                 "model", "another unlearner has trained it on its private records; pass a fresh one"
             )
 
-    def _check_writable(self, fitted: NetworkFitted) -> None:
+    def accept(self, state: NetworkFitted) -> None:
         """Check that what is certified can be written into the user's model as a whole.
 
         Raises:
             NoCertificate: its shapes, buffers or ties are not those that came to fit.
         """
-        whole = with_state(fitted.job.module, fitted.outcome.state)
+        whole = with_state(state.job.module, state.outcome.state)
         trial = copy.deepcopy(self.model).cpu()
         shapes = [{n: v.shape for n, v in module.state_dict().items()} for module in (trial, whole)]
         if shapes[0] != shapes[1]:

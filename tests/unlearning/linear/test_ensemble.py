@@ -10,7 +10,7 @@ import torch
 
 from expunge.losses import Logistic
 from expunge.sampling.problem import Problem
-from expunge.unlearning.linear.ensemble import engine_of, problem_of, sampled
+from expunge.unlearning.linear.ensemble import problem_of, sampled
 from expunge.unlearning.linear.langevin import Langevin
 from tests.unlearning.problems import job_of, without
 
@@ -76,9 +76,3 @@ def test_rows_that_left_before_are_not_there():
         problem_of(job, [50], STRATEGY)
     with pytest.raises(ValueError, match="private"):
         problem_of(job, [0], STRATEGY)
-
-
-def test_ray_is_asked_for_by_name_where_it_is_missing(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ImportError, match=r"expunge\[ray\]"):
-        engine_of("ray")

@@ -1,6 +1,5 @@
 import hashlib
 import math
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,6 @@ from expunge.accounting.verification import differences
 from expunge.errors import NoCertificate
 from expunge.unlearning.linear import by_passes as by_passes_module
 from expunge.unlearning.linear.estimator import CertifiedClassifier, CertifiedRegressor, load
-from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.langevin import Langevin, NoiseFirst
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.linear.retrain import Retrain
@@ -467,41 +465,6 @@ def test_an_interruption_at_any_stage_leaves_everything_as_it_was(monkeypatch, s
     assert state(clf) == before
     monkeypatch.undo()
     assert clf.forget([3, 4]).forgotten == 2
-
-
-@pytest.mark.parametrize("undone", [True, False])
-@pytest.mark.parametrize(
-    ("verb", "given", "change"),
-    [
-        ("forget", [[3, 4]], "erasing"),
-        ("add", labelled(2), "adding"),
-        ("exchange", [[3, 4], *labelled(2)], "exchanging"),
-    ],
-)
-def test_an_interruption_of_a_change_of_rows_leaves_the_state_that_the_rows_belong_to(
-    monkeypatch, verb, given, change, undone
-):
-    X, y = labelled(60)
-    clf = CertifiedClassifier(strategy=Residual()).fit(X, y)
-    clf.forget(1)
-    before, changing = state(clf), getattr(GrowingRows, change)
-
-    @contextmanager
-    def interrupted(*given):
-        with changing(*given) as made:
-            yield made
-            if undone:
-                raise KeyboardInterrupt
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(GrowingRows, change, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        getattr(clf, verb)(*given)
-    monkeypatch.undo()
-    assert (state(clf) == before) == undone
-    assert clf.fitted_.job.roster.request == (1 if undone else 2)
-    clf.fitted_.check_unchanged()
-    clf.forget(5)
 
 
 def test_more_deletions_than_the_noise_covers_are_refused_and_change_nothing():

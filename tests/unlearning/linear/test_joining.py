@@ -61,7 +61,7 @@ def test_the_state_before_an_addition_refuses_from_then_on_and_sees_what_is_eras
 FAULTS = {
     "the strategy": ("expunge.unlearning.linear.residual.Residual.add", "planted"),
     "the certificate": ("expunge.unlearning.requests.certify", "planted"),
-    "its place in the chain": ("expunge.unlearning.fitted.Fitted.with_certificate", "planted"),
+    "its place in the chain": ("expunge.unlearning.fitted.Fitted.with_certificates", "planted"),
 }
 
 

@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from expunge import CertifiedClassifier, CertifiedPipeline, CertifiedRegressor
 from expunge.accounting.verification import differences
 from expunge.core.rows import bounded_rows
-from expunge.errors import Altered, NoCertificate
+from expunge.errors import Altered, NoCertificate, RecordsWarning
 from expunge.features import DeclaredColumns, TreeLeaves
 from expunge.features.row_blocks import dense
 from expunge.store import read
@@ -55,7 +55,11 @@ def fitted(*given, **parameters):
     [
         CertifiedPipeline([("norm", Normalizer())], CertifiedClassifier()),
         CertifiedPipeline([("norm", Normalizer())], CertifiedRegressor()),
-    ]
+    ],
+    # They want one cell of one private row to stop a fit.
+    expected_failed_checks=lambda _: dict.fromkeys(
+        ("check_dtype_object", "check_estimators_nan_inf"), "the row is blank"
+    ),
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
@@ -263,6 +267,42 @@ def test_new_records_go_through_the_same_steps_and_can_be_forgotten():
     np.testing.assert_array_equal(joined.numpy(), expected)
     assert pipe.forget(["n2"]).forgotten == 1
     assert pipe.add(X[:1], Y[:1], ids=["n2"], again=True).records == before + 4
+
+
+def test_no_private_row_decides_whether_there_is_a_model():
+    """The planted rows fail in OneHotEncoder as it comes; their certificate is everybody's."""
+    public, private = FRAME[:100], FRAME[100:].copy()
+    encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+
+    def pipe():
+        return made([("encode", encode)], random_state=0)
+
+    expected = pipe().fit(private, Y[100:], public=(public, Y[:100])).forget(3)
+    private.loc[private.index[7], "town"] = "Atlantis"
+    private.loc[private.index[8], "a"] = np.nan
+    with pytest.warns(RecordsWarning, match="2 of 60 private rows"):
+        model = pipe().fit(private, Y[100:], public=(public, Y[:100]))
+    features = model.fitted_.job.features[100:]
+    assert np.flatnonzero((features[:, :-1] == 0).all(1)).tolist() == [7, 8]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # requests say nothing more of it
+        certificate = model.forget(3)
+    assert certificate.claim == expected.claim
+    assert (certificate.history, certificate.scope) == (expected.history, expected.scope)
+    model.forget([7, 8])
+
+
+def test_no_new_row_decides_whether_it_joins():
+    encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    model = fitted_frame = made([("encode", encode)])
+    fitted_frame.fit(FRAME[100:], Y[100:], public=(FRAME[:100], Y[:100]))
+    more = FRAME[:2].assign(town=["x", "Atlantis"])
+    with pytest.warns(RecordsWarning, match="1 of 2 private rows"):
+        model.add(more, Y[:2])
+    with pytest.warns(RecordsWarning, match="1 of 1 private rows"):
+        model.exchange([61], more[1:], Y[1:2], ids=[70])
+    features = model.fitted_.job.features[160:]
+    assert (features[:, :-1] == 0).all(1).tolist() == [False, True, True]
 
 
 def test_parameters_are_nested_and_a_clone_keeps_them_alone():

@@ -215,15 +215,3 @@ def test_parts_apart_are_what_it_is_chosen_on_and_the_rows_give_the_bound_alone(
         for value in (best, 10 * best)
     }
     assert min(losses, key=losses.__getitem__) == best
-
-
-def test_the_next_fit_alone_chooses_on_parts():
-    X, y = labelled(300)
-    noise = np.random.default_rng(0).integers(0, 2, 100)
-    clf = CertifiedClassifier(l2="public")
-    clf.choose_on([(X[:100], noise)])
-    apart = clf.fit(X[100:], y[100:], public=(X[:100], y[:100])).l2_
-    plain = clf.fit(X[100:], y[100:], public=(X[:100], y[:100])).l2_
-    assert apart > plain  # nothing to learn there asks for a strong ridge
-    fresh = CertifiedClassifier(l2="public").fit(X[100:], y[100:], public=(X[:100], y[:100]))
-    assert plain == fresh.l2_

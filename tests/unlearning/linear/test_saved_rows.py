@@ -153,7 +153,7 @@ def test_a_request_that_fails_leaves_rows_as_they_were(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise NoCertificate("not today")
 
-    monkeypatch.setattr("expunge.unlearning.fitted.Fitted.with_certificate", refuse)
+    monkeypatch.setattr("expunge.unlearning.fitted.Fitted.with_certificates", refuse)
     with pytest.raises(NoCertificate, match="not today"):
         clf.forget(["r3", "r50"])
     assert torch.equal(rows_of(clf)[0], before)
@@ -282,7 +282,7 @@ def test_an_exchange_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatc
     def refuse(*_, **__):
         raise NoCertificate("not today")
 
-    monkeypatch.setattr("expunge.unlearning.fitted.Fitted.with_certificate", refuse)
+    monkeypatch.setattr("expunge.unlearning.fitted.Fitted.with_certificates", refuse)
     with pytest.raises(NoCertificate, match="not today"):
         clf.exchange("r3", EXTRA[0][:1], EXTRA[1][:1], ids=["r3"])
     assert torch.equal(rows_of(clf)[0], before)

@@ -229,7 +229,7 @@ def test_a_request_that_fails_changes_no_bit(monkeypatch):
     theta, rows = clf.coef_, clf.fitted_.job.features.dense()
     for verb, given in ((clf.forget, ([8],)), (clf.add, (words(3)[0], words(3)[1]))):
         with monkeypatch.context() as patch:
-            stop = "expunge.unlearning.fitted.Fitted.with_certificate"
+            stop = "expunge.unlearning.fitted.Fitted.with_certificates"
             patch.setattr(stop, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 verb(*given)

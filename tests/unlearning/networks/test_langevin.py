@@ -12,7 +12,7 @@ from expunge.accounting.issue import issue
 from expunge.accounting.stated import Stated
 from expunge.accounting.verification import differences
 from expunge.core.randomness import normal_source
-from expunge.errors import InvalidInput, NoCertificate
+from expunge.errors import InvalidInput, NoCertificate, RecordsWarning
 from expunge.sampling.clipped_gradients import clipped_gradients
 from expunge.sampling.networks import Network
 from expunge.sampling.recurrent import LSTMClassifier
@@ -34,11 +34,9 @@ def spied(monkeypatch):
     """(rows, divisor) of every step from now on."""
     seen = []
 
-    def spy(network, weights, batch, rows, *, clip, divisor, memory):
+    def spy(network, weights, batch, rows, *, divisor, **given):
         seen.append((rows.tolist(), divisor))
-        return clipped_gradients(
-            network, weights, batch, rows, clip=clip, divisor=divisor, memory=memory
-        )
+        return clipped_gradients(network, weights, batch, rows, divisor=divisor, **given)
 
     monkeypatch.setattr(module_under_test, "clipped_gradients", spy)
     return seen
@@ -295,17 +293,44 @@ def test_noise_too_small_to_be_exact_is_refused_at_fit_whatever_the_records_are(
         faint.fit(replace(job, inputs=size * job.inputs))
 
 
-def test_a_record_whose_gradient_is_not_finite_is_refused_and_nothing_changes():
+@pytest.mark.parametrize("raising", [False, True], ids=["not finite", "raises"])
+def test_a_request_is_honoured_whatever_one_records_gradient_is(raising):
+    """A refusal would tell something of that record; the certificate is what it is without it."""
+
+    def loss(outputs, targets):
+        if raising and bool((targets == 99).any()):
+            raise ValueError("no such class")
+        return nn.functional.cross_entropy(outputs, targets % 3)
+
+    job = job_of(loss=loss)
+    before, asked = RUN.fit(job), without(job, [3])
+    spoilt = with_row(asked, 7, math.nan)
+    if raising:
+        spoilt = replace(asked, targets=asked.targets.clone())
+        spoilt.targets[7] = 99
+    expected = RUN.forget(asked, before)
+    with pytest.warns(RecordsWarning, match="1 of 100 records"):
+        found = RUN.forget(spoilt, before)
+    assert (found.history, found.assumptions) == (expected.history, expected.assumptions)
+    assert found.declared == expected.declared
+    assert all(bool(torch.isfinite(part).all()) for part in found.state.values())
+    assert bits(found.state) != bits(expected.state)  # the record had a share
+
+
+def test_at_fit_too_one_record_decides_nothing_and_all_of_them_do():
     job = job_of()
-    before = RUN.fit(job)
-    kept, module = before.secret["weights"].clone(), bits(job.module.state_dict())
-    with pytest.raises(NoCertificate, match="not finite"):
-        RUN.forget(with_row(without(job, [3]), 7, math.nan), before)
-    assert torch.equal(before.secret["weights"], kept)
-    assert bits(job.module.state_dict()) == module
+    with pytest.warns(RecordsWarning, match="1 of 100 records"):
+        outcome = RUN.fit(with_row(job, 7, math.nan))
+    assert outcome.history == RUN.fit(job).history
     nan_loss = replace(job, loss=lambda outputs, _: outputs.sum() * math.nan)
-    with pytest.raises(NoCertificate, match="not finite"):
+    with pytest.raises(NoCertificate, match="no record has"):
         RUN.fit(nan_loss)
+
+
+def test_a_declared_smoothness_is_not_certified_where_fit_sees_that_it_is_wrong():
+    spoilt = with_row(job_of(), 7, math.nan)
+    with pytest.raises(NoCertificate, match="smoothness: declared of every record"):
+        SMOOTH.fit(spoilt)
 
 
 def test_a_layer_that_mixes_records_is_named():

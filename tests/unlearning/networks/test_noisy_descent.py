@@ -1,6 +1,7 @@
 """The steps themselves: their formula, and noise of their own in every one."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from expunge.errors import InvalidInput, NoCertificate
 from expunge.unlearning import course
 from expunge.unlearning.course import grid_of
 from expunge.unlearning.networks.noisy_descent import Descent, Place
-from tests.unlearning.networks.noisy_jobs import flat
+from tests.unlearning.networks.noisy_jobs import flat, without
 from tests.unlearning.networks.problems import job_of, network
 
 WIDE = 4000
@@ -207,6 +208,21 @@ def test_a_module_that_remembers_is_refused():
 
     with pytest.raises(InvalidInput, match="remembers"):
         Place.of(job_of(network(extra=Running())), "start")
+
+
+def test_forgotten_records_which_are_blank_are_not_sent_through_the_module():
+    class Picky(nn.Module):
+        def forward(self, x):
+            if not bool(x.detach().any()):
+                raise ValueError("nothing in it")
+            return x
+
+    job = job_of(network(extra=Picky()))
+    asked = without(job, [0, 3])
+    asked.module.body = nn.Sequential(Picky(), asked.module.body)
+    Place.of(asked, "start")
+    with pytest.raises(ValueError, match="nothing in it"):
+        Place.of(replace(asked, roster=job.roster), "start")  # a planted look at them
 
 
 @pytest.mark.parametrize("around", ["start", "zero"])

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from expunge.core.module_state import with_state
-from expunge.errors import InvalidInput, NoCertificate
+from expunge.errors import InvalidInput, NoCertificate, RecordsWarning
 from expunge.unlearning.networks.training import Training, trained, training_cost
 from tests.unlearning.networks.problems import bits, job_of, network, without
 
@@ -28,14 +28,71 @@ def test_training_lowers_the_loss_and_leaves_the_job_alone():
 
 
 def test_forgotten_rows_have_no_influence_whatever_they_hold():
-    """The planted fault is a row of infinities: one look at it and everything is NaN."""
+    """The planted fault is a row of infinities: one look at it is noticed."""
     job = without(job_of(), [3, 30])
     poisoned = replace(job, inputs=job.inputs.clone())
     poisoned.inputs[[3, 30]] = torch.inf
     state, other = (trained(one, one.start, SHORT, "test") for one in (job, poisoned))
     assert bits(state) == bits(other)
+    with pytest.warns(RecordsWarning, match="left out"):
+        seen = trained(replace(poisoned, roster=job_of().roster), job.start, SHORT, "test")
+    assert bits(seen) != bits(state)
+
+
+def broken(outputs, targets):
+    return nn.functional.cross_entropy(outputs, targets) * torch.nan
+
+
+def test_a_step_without_a_finite_gradient_is_left_out_and_the_others_are_taken():
+    job = job_of()
+    job.inputs[3] = torch.inf
+    with pytest.warns(RecordsWarning, match="left out 3 of 21 steps"):
+        state = trained(job, job.start, SHORT, "test")
+    clean = replace(job, inputs=job.inputs.clone())
+    clean.inputs[3] = 0
+    assert loss_of(clean, state) < loss_of(clean, job.start)
+
+
+def test_training_that_comes_to_nothing_is_refused_at_fit_and_keeps_its_start_at_a_request():
+    """At a request a refusal would tell something of the records that remain."""
+    job = job_of(loss=broken)
     with pytest.raises(NoCertificate, match="NaN or infinity"):
-        trained(replace(poisoned, roster=job_of().roster), job.start, SHORT, "test")
+        trained(job, job.start, SHORT, "test")
+    with pytest.warns(RecordsWarning, match="left out 21 of 21 steps"):
+        state = trained(without(job, [3]), job.start, SHORT, "test")
+    assert bits(state) == bits(job.start)
+
+
+class Ruinous(torch.optim.SGD):
+    """What an overflow makes of parameters."""
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.data.fill_(torch.inf)
+
+
+def test_a_request_whose_training_overflows_keeps_its_start():
+    job, huge = job_of(), replace(SHORT, optimiser=Ruinous)
+    with pytest.raises(NoCertificate, match="NaN or infinity"):
+        trained(job, job.start, huge, "test")
+    with pytest.warns(RecordsWarning, match="kept its start"):
+        state = trained(without(job, [3]), job.start, huge, "test")
+    assert bits(state) == bits(job.start)
+
+
+def test_what_a_loss_raises_is_told_at_fit_and_leaves_a_step_out_at_a_request():
+    def raising(outputs, targets):
+        if bool((targets == 99).any()):
+            raise ValueError("no such class")
+        return nn.functional.cross_entropy(outputs, targets)
+
+    job = job_of(loss=raising)
+    job.targets[5] = 99
+    with pytest.raises(InvalidInput, match="no such class"):
+        trained(job, job.start, SHORT, "test")
+    with pytest.warns(RecordsWarning, match="left out 3 of 21 steps"):
+        trained(without(job, [3]), job.start, SHORT, "test")
 
 
 def test_seeded_runs_repeat_and_others_do_not():
