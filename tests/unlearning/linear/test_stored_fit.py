@@ -13,11 +13,12 @@ LABELS = np.array([0, 1])
 
 
 def stored(job):
-    """A table of chunks that hold the rows of a job."""
+    """A table of chunks that hold copies of a job's rows."""
+    features, targets = job.features.clone(), job.targets.clone()
 
     def read(number):
         first, stop = BOUNDS[number]
-        return {"features": job.features[first:stop], "targets": job.targets[first:stop]}
+        return {"features": features[first:stop], "targets": targets[first:stop]}
 
     return StoredRows(BOUNDS, read)
 
