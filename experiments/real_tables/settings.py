@@ -36,7 +36,7 @@ class Settings:
         "house_prices",
         "Bikeshare",
     )
-    rows: int = 5000
+    rows: int = 3000
     test: int = 5000
     public_share: float = 0.1
     kinds: tuple[str, ...] = ("random", "shifted")

@@ -1,11 +1,11 @@
 """What each way of honouring a request costs and leaves behind.
 
-langevin      noise in every step; K further steps on what remains      shift bound
-noise_first   noise-free learning, all noise in the first unlearning step,
-              then clean descent: mu = c Z_T / noise_std                THEORY 5.2
-residual      any solver to a gradient norm tol, then one draw:
-              mu = 2 tol / (m noise_std)                                THEORY 5.1
-retrain       from scratch                                              exact
+    langevin      noise in every step; K further steps on what remains      shift bound
+    noise_first   noise-free learning, all noise in the first unlearning step,
+                  then clean descent: mu = c Z_T / noise_std                THEORY 5.2
+    residual      any solver to a gradient norm tol, then one draw:
+                  mu = 2 tol / (m noise_std)                                THEORY 5.1
+    retrain       from scratch                                              exact
 
 The unit of work is a pass over the records: a full-batch step is one pass, and so is each gradient
 or product with the Hessian that a solver takes. The denominator is what retraining costs in the

@@ -18,7 +18,9 @@ telling. Rows count by the variance of their labels, in units of labels that are
 
     worth = rows (1 - sum p_c^2) / (1 - 1/classes)        two labels: 4 p (1 - p) rows
 
-Below 100 nothing is chosen, and the middle weight is taken: leaves count, columns more.
+Below 100 nothing is chosen. Where there are few rows leaves and columns count alike: private rows
+will tell. Where one label is rare it is rare among these too, and thousands of leaves would be
+weighed by few records: columns count as much as a finite weight lets them.
 
 More records make the same ridge, as a sum over records, weigh less for leaves and columns alike, so
 the choice does not depend on how many records there will be.
@@ -30,10 +32,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-__all__ = ["FEWEST", "UNCHOSEN", "Part", "choose_raw_weight", "halves", "least_errors", "worth"]
+__all__ = [
+    "FEWEST",
+    "RARE",
+    "UNCHOSEN",
+    "Part",
+    "choose_raw_weight",
+    "halves",
+    "least_errors",
+    "worth",
+]
 
 WEIGHTS = (0.4, 1.0, 2.0, 4.0, 8.0, 16.0, np.inf)
-UNCHOSEN = 4.0  # where rows are worth too little to choose on
+UNCHOSEN = 1.0  # where there are too few rows to choose on
+RARE = 16.0  # where there are enough, but one label is too rare
 FEWEST = 100  # public rows of evenly split labels that say something about a weight
 MOST = 1000  # of a half that take part: what the choice may cost is bounded
 WAYS = 3  # to halve the rows, where all of them take part in each

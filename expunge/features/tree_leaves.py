@@ -30,7 +30,15 @@ from expunge.features.boosted_trees import count_leaves, find_leaves, grow
 from expunge.features.column_ranges import declared_range, range_columns
 from expunge.features.random_trees import RandomTrees
 from expunge.features.raw_columns import RawColumns
-from expunge.features.raw_weight import FEWEST, UNCHOSEN, Part, choose_raw_weight, halves, worth
+from expunge.features.raw_weight import (
+    FEWEST,
+    RARE,
+    UNCHOSEN,
+    Part,
+    choose_raw_weight,
+    halves,
+    worth,
+)
 
 __all__ = ["TreeLeaves"]
 
@@ -209,9 +217,10 @@ class TreeLeaves(TransformerMixin, BaseEstimator):
         """The weight of raw columns under which trees of half the rows tell the other half best."""
         targets, objective, _ = self._targets(y, checked)
         classes = objective["objective"] != "regression"
-        alike = len(np.unique(targets)) < 2
-        if alike or (worth(targets) if classes else len(X)) < FEWEST:
+        if len(X) < FEWEST or len(np.unique(targets)) < 2:
             return UNCHOSEN
+        if classes and worth(targets) < FEWEST:
+            return RARE
         told = np.eye(int(targets.max()) + 1)[targets] if classes else targets[:, None]
         raw, parts = scales.rows(X), []
         for grown, held in halves(targets, classes=classes):

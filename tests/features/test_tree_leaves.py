@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from expunge.features import TreeLeaves
-from expunge.features.raw_weight import FEWEST, UNCHOSEN
+from expunge.features.raw_weight import FEWEST, RARE, UNCHOSEN
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-1, 1, size=(1500, 4))
@@ -73,12 +73,12 @@ def test_public_rows_say_how_much_raw_columns_count():
 
 
 @pytest.mark.parametrize(("rare", "chosen"), [(24, False), (28, True)])
-def test_labels_that_nearly_all_rows_share_choose_no_weight(rare, chosen):
+def test_of_labels_that_nearly_all_rows_share_columns_count_most(rare, chosen):
     """Of 400 rows 24 are worth 4 x .06 x .94 x 400 = 90 rows of evenly split labels."""
     corner = np.argsort(-np.minimum(ROWS[:400, 0], ROWS[:400, 1]))[:rare]
     labels = np.isin(np.arange(400), corner).astype(int)
     leaves = TreeLeaves(trees=20).fit(ROWS[:400], labels)
-    assert (leaves.raw_ != UNCHOSEN) is chosen
+    assert (leaves.raw_ != RARE) is chosen
 
 
 def test_what_was_chosen_can_be_given():

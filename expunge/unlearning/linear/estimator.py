@@ -130,7 +130,9 @@ def _sorted_labels(name: str, labels: np.ndarray) -> np.ndarray:
 class CertifiedRegressor(RegressorMixin, FitsStored):
     """Ridge regression on bounded targets whose records can be deleted with a certificate.
 
-    Args: as for `CertifiedClassifier`, and
+    What it shares with `CertifiedClassifier` is explained there.
+
+    Args:
         target_norm: Y; targets beyond +-Y are clipped to it.
         radius: R of the ball that noisy steps project onto; only `residual` goes without.
         loss: A `Declared` convex loss instead of squares; its l2 and row_norm are this one's.
