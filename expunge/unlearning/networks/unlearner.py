@@ -208,7 +208,7 @@ class TorchUnlearner(BatchRequests[NetworkFitted, ReleasedNetwork]):
         with self.replacing() as keep:
             return honour(self.fitted_, ids, request, accept=self.accept, keep=keep)[1]
 
-    forget_batch = _one_at_a_time(BatchRequests.forget_batch)
+    forget_batch = _one_at_a_time(BatchRequests.forget_batch)  # pyright: ignore[reportAssignmentType]
     certificate, history = Holding.certificate_, Holding.history_
 
     @_one_at_a_time
