@@ -70,7 +70,9 @@ def reruns_table() -> str:
     ]
     for result, note in reruns().items():
         name, scale = result.split(", ", 1)
-        most = f"{note['largest']:.0e}" if note["differing"] else "equal to the last bit"
+        most = "equal to the last bit"
+        if note["differing"]:
+            most = f"{note['largest']:.0e} at `{note['where']}`"
         lines.append(
             f"| `{name}`, {scale} | {note['before']} | {note['now']} | {note['numbers']:,} "
             f"| {note['differing']:,} | {most} |"

@@ -36,13 +36,13 @@ def draw(
             place, strategy["steps"], height=0.62, edgecolor=COLOURS["blue"], linewidth=1.2,
             color=COLOURS["blue"] if full else "none",
         )  # fmt: skip
-        label = f"{strategy['steps']:,}{' (taken)' if full else ''}"
         at = (strategy["steps"], place)
-        axes.annotate(label, at, (5, 0), textcoords="offset points", va="center")
+        axes.annotate(f"{strategy['steps']:,}", at, (5, 0), textcoords="offset points", va="center")
     if retraining is not None:
         axes.axvline(retraining, color=SOFT, ls=":", lw=1.2, zorder=0)
-    axes.set_yticks(range(len(able)), [plain(s["name"]) for s in reversed(able)])
+    names = [plain(s["name"]) + ("\n(taken)" if s["name"] == taken else "") for s in able]
+    axes.set_yticks(range(len(able)), names[::-1])
     axes.set_xlabel("passes over the records, typical of solvers\n(dotted: retraining)")
-    axes.set_xlim(0, 1.4 * max((s["steps"] for s in able), default=1) or 1)
+    axes.set_xlim(0, 1.2 * max((s["steps"] for s in able), default=1) or 1)
     tidy(axes, "x")
     return encode(figure, kind)

@@ -29,6 +29,7 @@ from expunge.report.words import (
     moment,
     noise_in_words,
     reading_of,
+    scope_of,
 )
 
 __all__ = ["page"]
@@ -93,6 +94,7 @@ def page(document: dict[str, Any]) -> str:
                 COVERED["final", "not covered"],
             ),
             "limits": limits_of(certificate),
+            "scope": scope_of(certificate),
             "constants": constants_of(certificate["assumptions"]),
             "regime": _regime(certificate),
         }

@@ -65,13 +65,14 @@ def _retraining_line(axes: Axes, learn_steps: int, curves: dict[str, Any]) -> No
     axes.axhline(learn_steps, color=SOFT, ls=":", lw=1.2)
     axes.annotate(
         "retraining",
-        (0.01, learn_steps),
+        (0.99, learn_steps),  # where epsilon is large, few steps are needed
         (0, 3),
         xycoords=axes.get_yaxis_transform(),
         textcoords="offset points",
         color=SOFT,
         fontsize=9,
         va="bottom",
+        ha="right",
     )
     axes.set_yscale("symlog", linthresh=1)
     most = max(

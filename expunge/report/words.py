@@ -17,6 +17,7 @@ __all__ = [
     "moment",
     "noise_in_words",
     "reading_of",
+    "scope_of",
 ]
 
 COVERED = {
@@ -62,9 +63,18 @@ MEANINGS = {
     "radius": "the weights stay within a distance of the origin of",
     "clip": "each record's pull is cut off at",
     "weight_decay": "weights are pulled to zero with",
-    "initial_distance": "before the noise, the two models that are compared lie at most this far "
-    "apart:",
+    "initial_distance": "before the noise, the two models that are compared lie apart by at most",
     "initial_log_sobolev": "spread of the law that learning starts from",
+}
+
+
+SCOPE = {  # how a line of a certificate begins, and what it says
+    "the phase is the release: the identity map plus one exact draw": "one exact draw of noise is "
+    "all that hides the records; before it, the model lies within a proven distance of the exact "
+    "solution",
+    "this model only; r successive ones seen together have sqrt(r) times its mu": "this model "
+    "only: whoever sees several models in a row learns more, of r models in the measure mu the "
+    "square root of r times as much",
 }
 
 
@@ -97,6 +107,14 @@ def constants_of(assumptions: dict[str, dict[str, Any]]) -> list[Constant]:
 def limits_of(certificate: dict[str, Any]) -> list[str]:
     """What a certificate does not cover, the gravest first."""
     return [str(LIMITS.get(name, name)) for name in certificate["reservations"]]
+
+
+def scope_of(certificate: dict[str, Any]) -> list[str]:
+    """How far a certificate goes, line by line; one that needs no translation as it is."""
+    return [
+        next((words for start, words in SCOPE.items() if line.startswith(start)), line)
+        for line in certificate["scope"]
+    ]
 
 
 def longest_weights(l2: float, at_zero: float) -> float:

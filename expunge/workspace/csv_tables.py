@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from expunge.errors import InvalidInput
+from expunge.workspace.table_limits import FEWEST
 
 __all__ = ["PLAIN", "CsvForm", "csv_blocks", "read_csv", "silent"]
 
@@ -110,7 +111,7 @@ def read_csv(
     )
     if not ragged:
         return table
-    if not private or not table.num_rows:
+    if not private or (not table.num_rows and len(ragged) >= FEWEST):
         raise _wrong_length(path, ragged[0])
     notice(_lengths_told(path, ragged))
     place = names.index(id_column) if id_column in names else None
@@ -163,7 +164,7 @@ def csv_blocks(
             ]
             yield _with_blank_rows(table, here, place, form, taken, added)
             taken, added = until, added + len(here)
-        if ragged and not taken:
+        if len(ragged) >= FEWEST and not taken:
             raise _wrong_length(path, ragged[0])
         if ragged[added:]:
             none = pa.table({name: pa.array([], pa.string()) for name in names})

@@ -20,7 +20,7 @@ import pyarrow as pa
 from expunge.errors import InvalidInput
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.public_model import public_model
-from expunge.workspace.csv_tables import PLAIN, CsvForm, silent
+from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import check_labelled, labels_of
@@ -110,15 +110,12 @@ def _labels(
     if head.classes is None:
         values = labels_of(data, table, options)
         return values, np.zeros(len(values), dtype=bool)
-    try:
-        tally = Unread()
-        labels = private_labels(data, table, options, head.classes.tolist(), tally)
-        tally.tell(data, silent)
-    except InvalidInput as error:
+    labels, unknown = private_labels(data, table, options, head.classes.tolist(), Unread())
+    if unknown.all():
         known = ", ".join(repr(str(label)) for label in head.classes[:10])
         problem = f"no label in {options.label!r} is one that the model knows: {known}"
-        raise InvalidInput(str(data), problem) from error
-    return labels
+        raise InvalidInput(str(data), problem)
+    return labels, unknown
 
 
 def _known_records(

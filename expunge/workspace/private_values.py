@@ -7,8 +7,8 @@
 
 Each value is read by a rule that looks at it and at public records or declarations only. A refusal
 that one private record can cause would tell of that record (THEORY 5.1 d, 2.10). How many values
-could not be read is for the operator alone; a column in which none can be read is the
-operator's mistake, and refused.
+could not be read is for the operator alone; a column of many (`FEWEST`) in which none can be read
+is the operator's mistake, and refused.
 """
 
 import math
@@ -21,6 +21,7 @@ import pyarrow as pa
 from expunge.errors import InvalidInput
 from expunge.workspace.encoding import LARGEST, NUMBERS, Encoding, Number
 from expunge.workspace.options import Options
+from expunge.workspace.table_limits import FEWEST
 from expunge.workspace.tables import is_text, number_in
 
 __all__ = ["Label", "Unread", "private_labels", "read_numbers"]
@@ -50,10 +51,10 @@ class Unread:
         """Tell the operator how many values of each column could not be read.
 
         Raises:
-            InvalidInput: nothing in a column can be read.
+            InvalidInput: nothing in a column can be read, and it is not a matter of few records.
         """
         for (what, kind), (unread, absent, count) in self._seen.items():
-            if unread and absent == count:
+            if unread >= FEWEST and absent == count:
                 raise InvalidInput(str(path), f"{what}: no value can be read {kind}")
             if unread:
                 notice(f"{path}: {what}: {unread:,} of {count:,} cannot be read {kind}")

@@ -205,6 +205,8 @@ def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
     sentence = f"About {retrain:,} passes over the remaining records, from scratch"
     if taken in steps and taken != "retrain" and steps[taken] is not None:
         sentence += f"; this deletion about {steps[taken]:,}"
+        if taken == "residual":
+            sentence += ", or none where what was kept at the last pass was enough"
     return f"{sentence}. Typical of such solvers, not measured on these records."
 
 

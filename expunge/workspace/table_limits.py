@@ -11,9 +11,12 @@ from pathlib import Path
 
 from expunge.errors import InvalidInput
 
-__all__ = ["OWN", "USUAL", "TableLimits", "check_width", "inflate"]
+__all__ = ["FEWEST", "OWN", "USUAL", "TableLimits", "check_width", "inflate"]
 
 BLOCK = 1 << 20  # bytes inflated at a time
+FEWEST = (
+    8  # private rows, if no row of a table can be read, that are taken for a mistake of its maker
+)
 
 
 @dataclass(frozen=True)

@@ -55,11 +55,11 @@ def test_a_result_that_is_not_there_is_not_replaced():
 
 def test_the_page_tells_equal_from_nearly_equal(monkeypatch):
     note = {"before": "abc-dirty", "now": "def", "numbers": 1200, "differing": 0, "largest": 0.0}
-    near = note | {"differing": 3, "largest": 2e-10}
+    near = note | {"differing": 3, "largest": 2e-10, "where": "/rows/1"}
     monkeypatch.setattr(runs, "reruns", lambda: {"errata, cpu": note, "errata, paper": near})
     table = runs.reruns_table()
     assert "| `errata`, cpu | abc-dirty | def | 1,200 | 0 | equal to the last bit |" in table
-    assert "| 3 | 2e-10 |" in table
+    assert "| 3 | 2e-10 at `/rows/1` |" in table
 
 
 def test_predictions_of_first_splits_agree_with_those_of_all(tmp_path, monkeypatch):

@@ -6,12 +6,14 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from expunge import CertifiedClassifier
 from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.reservations import Reservation
 from expunge.report.words import (
     KNOWN,
     LIMITS,
     MEANINGS,
+    SCOPE,
     chance_of,
     constants_of,
     limits_of,
@@ -19,6 +21,7 @@ from expunge.report.words import (
     moment,
     noise_in_words,
     reading_of,
+    scope_of,
 )
 
 
@@ -50,6 +53,18 @@ def test_limits_come_in_the_certificate_s_order_and_an_unknown_one_as_it_is():
     said = limits_of({"reservations": ["earlier releases not covered", "something new"]})
     assert said[0].startswith("Earlier models that were handed out")
     assert said[1] == "something new"
+
+
+def test_lines_of_a_certificate_that_only_experts_read_are_told_in_words():
+    clf = CertifiedClassifier().fit([[0.0], [1.0], [0.2], [0.9]] * 20, [0, 1, 0, 1] * 20)
+    scope = clf.forget([3]).scope
+    told = scope_of({"scope": scope})
+    for start, words in SCOPE.items():
+        (place,) = [place for place, line in enumerate(scope) if line.startswith(start)]
+        assert told[place] == words
+    others = [line for line in scope if not line.startswith(tuple(SCOPE))]
+    assert [line for line in told if line not in SCOPE.values()] == others
+    assert len(others) >= 2
 
 
 @pytest.mark.parametrize("classes", [2, 10])

@@ -168,6 +168,16 @@ def test_values_that_cannot_be_read_are_counted_and_no_reason_to_refuse(workspac
     assert not unlabelled[:-1].any()  # a blank row
 
 
+def test_a_record_that_comes_alone_does_not_decide_whether_it_joins(workspace):
+    columns = some(NEW, 0, age=["old"], label=["perhaps"])
+    told = []
+    assert joined(workspace, columns, notice=told.append)["joined"] == 1
+    assert joined(workspace, columns, notice=told.append, replace=True)["joined"] == 1
+    (workspace.parent / "ragged.csv").write_text("id,age,colour,member,label\n10001,30,red\n")
+    assert add(workspace, workspace.parent / "ragged.csv", notice=told.append)["joined"] == 1
+    assert sum("1 of 1 cannot be read" in line for line in told) == 4 + 1
+
+
 def test_ragged_rows_are_blank_rows(workspace):
     told = []
     text = "id,age,colour,member,label\n10000,30,red,true,yes\n10001,30,red\n10002,31,red,true,no\n"

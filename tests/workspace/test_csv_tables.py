@@ -9,6 +9,7 @@ import pytest
 
 from expunge.errors import InvalidInput
 from expunge.workspace.csv_tables import CsvForm, read_csv
+from expunge.workspace.table_limits import FEWEST
 
 NAMES = ["id", "age", "town"]
 PEOPLE = [NAMES, ["a", "2,5", "Köln"], ["b", "-7,25", "São\nPaulo"], ["c", "", "x;y"]]
@@ -87,7 +88,13 @@ def test_many_such_rows_are_counted_and_the_first_named(tmp_path):
 
 def test_a_file_with_no_row_of_the_right_length_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="row 1 has 1 cells, and the header 2"):
-        read(tmp_path, b"id,x\na\nb\n", None, id_column="id")
+        read(tmp_path, b"id,x\n" + b"a\n" * FEWEST, None, id_column="id")
+
+
+def test_one_row_of_another_length_is_no_such_file(tmp_path):
+    """It may be all that is to be added."""
+    table = read(tmp_path, b"id,x\na\n", None, id_column="id")
+    assert table == {"id": ["a"], "x": [None]}
 
 
 @pytest.mark.parametrize("place", range(3))

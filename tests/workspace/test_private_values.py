@@ -14,6 +14,7 @@ from expunge.workspace.fit import fit
 from expunge.workspace.forget import forget
 from expunge.workspace.options import Options
 from expunge.workspace.private_values import Unread, private_labels, read_numbers
+from expunge.workspace.table_limits import FEWEST
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import (
     DECLARED,
@@ -174,7 +175,15 @@ def test_a_column_of_nothing_but_missing_values_is_fine():
 
 def test_a_column_in_which_nothing_can_be_read_is_refused():
     with pytest.raises(InvalidInput, match="column 'age': no value can be read as a number"):
-        read(["x", "y", None])
+        read(["x"] * FEWEST + [None])
+
+
+@pytest.mark.parametrize("others", [0, 20], ids=["alone", "where others have none"])
+def test_one_record_that_cannot_be_read_refuses_no_column(others):
+    """A table to add may hold one record, and a column may be empty but for one."""
+    values, told = read(["x", *[None] * others])
+    assert values == [None] * (1 + others)
+    assert "1 of" in told[0]
 
 
 def test_what_cannot_be_read_is_counted_over_all_blocks():

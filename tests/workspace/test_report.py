@@ -207,13 +207,19 @@ def test_a_workspace_whose_ridge_was_chosen_on_public_records_has_a_report(tmp_p
 
 PRICES = [{"name": "residual", "steps": 30}, {"name": "retrain", "steps": 120}]
 ABOUT = "About 120 passes over the remaining records, from scratch"
+ENOUGH = "where what was kept at the last pass was enough"
 TYPICAL = ". Typical of such solvers, not measured on these records."
 
 
 @pytest.mark.parametrize(
     ("prices", "taken", "sentence"),
     [
-        (PRICES, "residual", f"{ABOUT}; this deletion about 30{TYPICAL}"),
+        (PRICES, "residual", f"{ABOUT}; this deletion about 30, or none {ENOUGH}{TYPICAL}"),
+        (
+            [{"name": "noise_first", "steps": 60}, PRICES[1]],
+            "noise_first",
+            f"{ABOUT}; this deletion about 60{TYPICAL}",
+        ),
         (PRICES, "retrain", ABOUT + TYPICAL),
         (PRICES, None, ABOUT + TYPICAL),
         (PRICES[:1], "residual", "Not known for this loss."),
