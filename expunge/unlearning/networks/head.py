@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from expunge.accounting.prices import Price
 from expunge.core.checks import check_fields, either, flag, optional, positive
 from expunge.core.flops import forward_flops
-from expunge.core.module_state import state_of
+from expunge.core.module_state import saturated, state_of
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput
 from expunge.features.backbone import backbone_features
@@ -234,15 +234,16 @@ def _head_of(job: NetworkJob) -> nn.Linear:
 def _written(job: NetworkJob, theta: Tensor, scale: float) -> dict[str, Tensor]:
     """theta as the module's own parameters: a scaling by public numbers."""
     layer = _head_of(job)
+    kind = layer.weight.dtype
     if layer.bias is None:
-        return {f"{job.head}.weight": theta / scale}
+        return {f"{job.head}.weight": saturated(theta / scale, kind)}
     # The intercept feature, as `bounded_rows` makes it in the features' precision.
     single = layer.weight.dtype != torch.float64
     blank = np.zeros((1, layer.in_features), dtype=np.float32 if single else np.float64)
     intercept = float(bounded_rows(blank, 1.0)[0, -1])
     return {
-        f"{job.head}.weight": theta[:, :-1] / scale,
-        f"{job.head}.bias": theta[:, -1] * intercept,
+        f"{job.head}.weight": saturated(theta[:, :-1] / scale, kind),
+        f"{job.head}.bias": saturated(theta[:, -1] * intercept, layer.bias.dtype),
     }
 
 

@@ -258,6 +258,17 @@ def test_what_the_user_declares_is_in_the_certificates_lines():
     assert "vocabulary, scaler" in lines
 
 
+def test_a_draw_too_large_for_the_models_precision_is_handed_out_at_its_largest_number():
+    """An infinity in the file is refused, and whether there is one depends on private records."""
+    job = job_of(network().half())
+    job = replace(job, inputs=job.inputs.half(), public_inputs=job.public_inputs.half())
+    before = Head(tolerance=1.0).fit(job)
+    small = replace(before, secret=before.secret | {"scale": torch.tensor(1e-9).double()})
+    after = Head(tolerance=1.0).forget(without(job, [4]), small)
+    written = with_state(job.module, after.state).fc.weight.detach()
+    assert float(written.abs().max()) == torch.finfo(torch.float16).max
+
+
 def test_half_precision_models_get_the_cast_of_a_certified_draw():
     job = job_of(network().to(torch.bfloat16))
     job = replace(
