@@ -209,12 +209,7 @@ class Residual(Strategy[LinearJob]):
 
     def _declared(self, job: LinearJob) -> tuple[str, ...]:
         proven = PROVEN if self.goes_without_passes(job) else CHECKED
-        divided = (
-            f"losses are divided by {job.roster.at_fit}, the records at fit, in retraining too; "
-            "that number counts as public"
-        )
         return (
-            *((divided,) if self.fixed else ()),
             "the phase is the release: the identity map plus one exact draw; initial_distance "
             f"is twice {proven}",
             "this model only; r successive ones seen together have sqrt(r) times its mu",
