@@ -247,6 +247,6 @@ def _after(fitted: State, job: Job, verb: Callable[[Any, Outcome], Outcome]) -> 
         if isinstance(error, NotConverged):
             raise NoCertificate(str(error)) from error
         raise
-    if after.outcome.read_every_row and job.row_columns:  # else all of it has been checked
+    if after.outcome.read_every_row and not job.rows_on_disk:  # whose chunks have digests
         fitted.check_unchanged()
     return after
