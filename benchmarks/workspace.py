@@ -12,6 +12,9 @@ command takes to start is in them: below 10^7 records that is most of a request,
     base       what a process holds that has loaded what `fit` needs, and does nothing
     learning   from rows on disk of which nothing stays in memory, beside the same rows in memory
 
+A process says that it held at least what its parent did when it began, so the one that measures
+stays small.
+
 With EXPUNGE_SCRATCH set, tables lie in that folder and stay there, and so does what was measured:
 a run that was interrupted goes on with the sizes that are missing.
 """
@@ -54,6 +57,7 @@ GIB, OUT_OF_CORE = 2.0, 1.5  # of `fit` above the base; of learning from disk ov
 BOTH_FIT = 1_000_000  # records, up to which rows are learned from in memory as well
 START = "from expunge.cli.main import start; start()"
 BASE = "import resource, expunge.workspace.fit; print(resource.getrusage(0).ru_maxrss)"
+LEARNING = "import sys; from benchmarks.workspace import learning; learning(sys.argv[1])"
 MANY = 100_000  # ids of one large request
 Row = dict[str, Any]
 
@@ -119,7 +123,7 @@ def _measured(count: int, folder: Path) -> Row:
     idle = run_command("status", "--help")
     base = int(subprocess.check_output([sys.executable, "-c", BASE])) / 1024
     ran = {"fit": run_command("fit", workspace, *tables)}
-    learning = _learning(workspace) if count <= BOTH_FIT else None
+    learned = _learned(workspace) if count <= BOTH_FIT else None
     requests = [
         run_command("forget", workspace, *_ids(count, request)) for request in range(REQUESTS)
     ]
@@ -138,25 +142,30 @@ def _measured(count: int, folder: Path) -> Row:
         "peak_mib": {"start": idle["peak_mib"], "base": base}
         | {"forget": max(one["peak_mib"] for one in requests)}
         | {name: one["peak_mib"] for name, one in ran.items()},
-        "learning": learning,
+        "learning": learned,
         "many": min(MANY, count // 10),
         "disk_mib": disk,
     }
 
 
-def _learning(workspace: Path) -> dict[str, float]:
-    """Processor seconds of learning from a workspace's rows: on disk, and in memory."""
+def _learned(workspace: Path) -> dict[str, float]:
+    """What `learning` prints, in a process of its own."""
+    return json.loads(subprocess.check_output([sys.executable, "-c", LEARNING, str(workspace)]))
+
+
+def learning(workspace: str) -> None:
+    """Print processor seconds of learning from a workspace's rows: on disk, and in memory."""
     from expunge.unlearning.linear.estimator import load
 
     seconds = {}
     for name, on_disk in (("in_memory", False), ("on_disk", True)):
-        fitted: Any = load(workspace / "secret/saved", on_disk=on_disk).fitted_
+        fitted: Any = load(Path(workspace) / "secret/saved", on_disk=on_disk).fitted_
         if on_disk:
             fitted.job.features.table.kept = 0
         began = time.process_time()
         fitted.strategy.fit(fitted.job)
         seconds[name] = time.process_time() - began
-    return seconds
+    print(json.dumps(seconds))
 
 
 def run_command(*arguments: object) -> dict[str, float]:

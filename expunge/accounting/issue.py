@@ -88,7 +88,7 @@ def issue(
             "normaliser_count": history.normaliser_count,
             "phases": [_phase(phase) for phase in history.phases],
         },
-        "scope": [*judged.scope, *counts_in_words(stated), *stated.declared],
+        "scope": [*judged.scope, *counts_in_words(stated, history), *stated.declared],
         "not_claimed": list(NOT_CLAIMED),
     }
     body = json.loads(json.dumps(body, allow_nan=False))

@@ -57,6 +57,10 @@ JOINED = (
     "records have joined since the first fit; the comparator is the same timeline in which the "
     "forgotten ones never joined"
 )
+DIVIDED = (
+    "losses are divided by {}, however many records are left, in retraining too; that number "
+    "counts as public"
+)
 UNSEEN = (
     "that whoever chose the records that joined had not looked at a model that was handed out is "
     "the caller's word"
@@ -246,7 +250,7 @@ def complete(stated: Stated, assumptions: Assumptions, history: History) -> Stat
     return stated.model_copy(update=filled)
 
 
-def counts_in_words(stated: Stated) -> list[str]:
+def counts_in_words(stated: Stated, history: History) -> list[str]:
     """What the counts of records mean, and whose word they are; of completed facts."""
     lines, kind = [], KINDS.get(stated.strategy)
     if stated.joined:
@@ -254,7 +258,11 @@ def counts_in_words(stated: Stated) -> list[str]:
     if stated.joined and stated.capacity is None:
         lines.append(UNSEEN)
     lines += _batch_in_words(stated)
-    return lines if kind is None or kind.learns else [*lines, COUNTED]
+    if kind is None or kind.learns:
+        return lines
+    if history.normaliser == "fixed":
+        lines.append(DIVIDED.format(history.divisor))
+    return [*lines, COUNTED]
 
 
 def _batch_in_words(stated: Stated) -> list[str]:

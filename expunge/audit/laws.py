@@ -40,6 +40,7 @@ __all__ = [
 
 MODELS = {"residual": 400, "langevin": 12_000}  # catch a tenth of the noise in 999 of 1,000 audits
 LEAST = 2 * least_models()  # half of them choose the test
+STRETCH = 8_192  # rows in memory at a time
 
 
 def audit_fitted(
@@ -161,10 +162,19 @@ def _flattest(job: LinearJob, at: Tensor) -> Tensor:
             direction = torch.zeros_like(at)
             direction[:, int(gram.total.argmin())] = 1
         else:
-            kept = job.features[job.roster.present].double()
-            gathered = kept.dense() if isinstance(kept, SparseRows) else kept
-            direction = torch.linalg.eigh(gathered.T @ gathered)[1][:, 0][None]
+            direction = torch.linalg.eigh(_second_moment(job))[1][:, 0][None]
     return direction / direction.norm()
+
+
+def _second_moment(job: LinearJob) -> Tensor:
+    """The sum of x x' over the records that are there: a stretch of rows at a time."""
+    present, width = job.roster.present, job.features.shape[1]
+    total = torch.zeros(width, width, dtype=torch.float64)
+    for start in range(0, len(present), STRETCH):
+        rows = job.features[start : start + STRETCH][present[start : start + STRETCH]].double()
+        gathered = rows.dense() if isinstance(rows, SparseRows) else rows
+        total += (gathered.T @ gathered).cpu()
+    return total
 
 
 def worst_of(job: LinearJob, strategy: Langevin, *, one_in: int) -> WorstDescent:

@@ -8,6 +8,7 @@ import typer
 from expunge.cli.output import (
     Decimal,
     MaxInflated,
+    Memory,
     Separator,
     TextEncoding,
     csv_form,
@@ -23,11 +24,14 @@ __all__ = ["evaluate"]
 
 def evaluate(
     workspace: Annotated[Path, typer.Argument()],
-    data: Annotated[Path, typer.Option(help="Rows with labels: CSV or Parquet.")],
+    data: Annotated[
+        Path, typer.Option(help="Rows with labels: CSV or Parquet; a file, a folder, a pattern.")
+    ],
     max_inflated: MaxInflated = None,
     separator: Separator = ",",
     decimal: Decimal = ".",
     text_encoding: TextEncoding = "utf-8",
+    memory: Memory = 0.5,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Score the model on a table, beside the public-only model and the majority class."""
@@ -39,6 +43,7 @@ def evaluate(
             data,
             limits=table_limits(None, max_inflated),
             form=csv_form(separator, decimal, text_encoding),
+            memory=memory,
             progress=progress,
         )
     if json:

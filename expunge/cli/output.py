@@ -25,6 +25,7 @@ __all__ = [
     "MaxInflated",
     "MaxKeys",
     "MaxWidth",
+    "Memory",
     "Separator",
     "TextEncoding",
     "csv_form",
@@ -50,6 +51,7 @@ MaxWidth = Annotated[
 MaxInflated = Annotated[
     int | None, typer.Option(min=1, help="Most bytes of a gzipped or Parquet table once read.")
 ]
+Memory = Annotated[float, typer.Option(help="GiB that rows may take at a time.")]
 Separator = Annotated[
     str, typer.Option(help="Between the cells of a CSV: one character, or the word tab.")
 ]

@@ -15,12 +15,29 @@ from torch import Tensor
 
 from expunge.core.sparse_rows import SparseRows, memory_of
 
-__all__ = ["Checksums", "checksum"]
+__all__ = ["Checksums", "RowsFrom", "checksum"]
 
 BLOCK = 256  # records that share a checksum
 FORKS = 64  # of every node of the tree
 Rows = Tensor | SparseRows
 Node = Any  # a checksum, or a tuple of nodes
+
+
+@dataclass(frozen=True)
+class RowsFrom:
+    """A column of some of the records: its first row is that of the record with this number."""
+
+    values: Rows
+    first: int
+
+    def __len__(self) -> int:
+        return self.first + len(self.values)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        return self.values[max(0, rows.start - self.first) : max(0, rows.stop - self.first)]
+
+
+Column = Rows | RowsFrom
 
 
 @dataclass(frozen=True)
@@ -40,12 +57,12 @@ class Checksums:
     depth: int = 1
 
     @classmethod
-    def of(cls, state: bytes, columns: Sequence[Rows]) -> "Checksums":
+    def of(cls, state: bytes, columns: Sequence[Column]) -> "Checksums":
         """The checksums of these columns, a row for each record; of the state alone without any."""
-        rows = len(columns[0]) if columns else 0
+        rows = max(map(len, columns), default=0)
         return cls(state).renewed(state, columns, range(0, rows, BLOCK))
 
-    def renewed(self, state: bytes, columns: Sequence[Rows], rows: Iterable[int]) -> "Checksums":
+    def renewed(self, state: bytes, columns: Sequence[Column], rows: Iterable[int]) -> "Checksums":
         """The same with new ones for the state and for the blocks that hold these rows.
 
         Args:
@@ -56,7 +73,7 @@ class Checksums:
             made = made.with_block(block, _of_block(columns, block))
         return made
 
-    def agree(self, state: bytes, columns: Sequence[Rows], rows: Iterable[int]) -> bool:
+    def agree(self, state: bytes, columns: Sequence[Column], rows: Iterable[int]) -> bool:
         """Whether the state and the blocks of these rows are as they were."""
         blocks = {row // BLOCK for row in rows} if columns else set()
         same = (self[block] == _of_block(columns, block) for block in blocks)
@@ -84,7 +101,7 @@ def _put(node: Node, level: int, block: int, value: bytes) -> Node:
     return (*node[:place], new, *node[place + 1 :])
 
 
-def _of_block(columns: Iterable[Rows], block: int) -> bytes:
+def _of_block(columns: Iterable[Column], block: int) -> bytes:
     rows = slice(block * BLOCK, (block + 1) * BLOCK)
     return checksum(column[rows] for column in columns)
 

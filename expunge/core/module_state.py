@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from expunge.errors import InvalidInput
 
-__all__ = ["copy_into", "fresh_state", "load_into", "state_of", "with_state"]
+__all__ = ["copy_into", "fresh_state", "load_into", "saturated", "state_of", "with_state"]
 
 
 def state_of(module: nn.Module) -> dict[str, Tensor]:
@@ -33,6 +33,15 @@ def copy_into(module: nn.Module, source: nn.Module) -> None:
     with torch.no_grad():
         for name, value in module.named_buffers():
             value.copy_(buffers[name])  # those that no state_dict has
+
+
+def saturated(values: Tensor, dtype: torch.dtype) -> Tensor:
+    """The values, of which those too large for this precision become its largest number.
+
+    An infinity would be no model, and refusing it would tell something of what made it.
+    """
+    most = torch.finfo(dtype).max
+    return values.clamp(-most, most)
 
 
 def with_state(module: nn.Module, state: Mapping[str, Tensor], device: str = "cpu") -> nn.Module:

@@ -4,15 +4,17 @@ import errno
 import glob
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 try:
     import fcntl
 except ImportError:  # not on this system
     fcntl = None
 
-__all__ = ["check_writable", "remove_unfinished", "share", "sync", "write_whole"]
+__all__ = ["check_writable", "remove_unfinished", "share", "sync", "write_whole", "writing_whole"]
 
 UNFINISHED = ".unfinished"  # ends the names of files that are still being written
 
@@ -26,6 +28,17 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     Args:
         private: Only the owner may read it, at every moment.
     """
+    with writing_whole(path, private=private) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing_whole(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """A file to write into, part by part: it is the target once the block has ended well.
+
+    Args:
+        private: As for `write_whole`.
+    """
     check_writable(path)
     if not private:
         remove_unfinished(path)
@@ -35,7 +48,7 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "wb") as file:  # closing it ends the lock
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(handle)
             if not private:

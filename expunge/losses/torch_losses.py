@@ -18,12 +18,19 @@ from expunge.losses.logistic import Logistic
 from expunge.losses.softmax import Softmax
 from expunge.losses.squared import Squared
 
-__all__ = ["convex_in_last_layer"]
+__all__ = ["convex_in_last_layer", "kind_of"]
+
+Kind = type[Softmax | Logistic | Squared]
+KINDS: dict[str, Kind] = {
+    "cross_entropy": Softmax,
+    "binary_cross_entropy_with_logits": Logistic,
+    "mse_loss": Squared,
+}
 
 
 def convex_in_last_layer(
     loss: object, parts: Sequence[Tensor], outputs: int
-) -> tuple[type[Softmax | Logistic | Squared], Tensor]:
+) -> tuple[Kind, Tensor]:
     """The kind of a loss, and all targets as that kind takes them.
 
     Args:
@@ -44,6 +51,15 @@ def convex_in_last_layer(
     if not bool(((flat == 0) | (flat == 1)).all()):
         raise InvalidInput("targets", "must be 0 or 1 for a binary loss")
     return Logistic, flat
+
+
+def kind_of(loss: object) -> Kind:
+    """The kind of a loss.
+
+    Raises:
+        InvalidInput: a loss that is not convex in the last layer or unknown.
+    """
+    return KINDS[_kind(loss)]
 
 
 def _kind(loss: object) -> str:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from expunge.accounting.certificate import Certificate
 from expunge.accounting.reservations import Origin, Provenance
-from expunge.core.checksums import Checksums, checksum
+from expunge.core.checksums import Checksums, RowsFrom, checksum
 from expunge.core.sparse_rows import SparseRows
 from expunge.errors import NoCertificate
 from expunge.unlearning.job import Job
@@ -112,7 +112,7 @@ class Fitted(Secret):
     def check_request(self, rows: Iterable[int]) -> None:
         """Check the same of what a request reads in any case: its own rows, and the state.
 
-        Its cost does not depend on how many records there are, if they are a linear model's.
+        Its cost does not depend on how many records there are.
 
         Raises:
             NoCertificate: as `check_unchanged`.
@@ -143,16 +143,19 @@ class Fitted(Secret):
         return self._known.state
 
     @property
-    def _columns(self) -> tuple[Tensor | SparseRows, ...]:
-        """What has a row for each record; empty where that is checked as a whole."""
+    def _columns(self) -> tuple[Tensor | SparseRows | RowsFrom, ...]:
+        """What has a row for each record; empty where chunks on disk have it."""
         columns = self.job.row_columns
         return (*columns, self.job.roster.keys) if columns else ()
 
     def _state_checksum(self) -> bytes:
         """A checksum of all that is not checked by blocks."""
-        named = self.outcome.state, self.outcome.secret
+        named = (self.outcome.state, self.outcome.secret)
         kept = (values[name] for values in named for name in sorted(values))
-        return checksum((*self.job.stored_values(), *kept))
+        columns = self._columns
+        apart = {id(each.values if isinstance(each, RowsFrom) else each) for each in columns}
+        stored = (*self.job.stored_values(), *kept)
+        return checksum(value for value in stored if id(value) not in apart)
 
     @property
     def covered(self) -> bool:

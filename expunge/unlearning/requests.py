@@ -100,7 +100,7 @@ def next_state(
         if isinstance(error, NotConverged):
             raise NoCertificate(str(error)) from error
         raise
-    if after.outcome.read_every_row and job.row_columns:  # else all of it has been checked
+    if after.outcome.read_every_row:  # else all of it has been checked
         fitted.check_unchanged()
     certificates = issue(after) if job.roster.forgotten else []
     accept(after)

@@ -1,7 +1,7 @@
 """`audit`: attacks on the worst case, beside what is certified. It can contradict, never certify.
 
 Models are drawn from both laws of a deletion that was made as hard as the claim allows
-(`audit.laws`), and judged by `audit.sandwich`.
+(`audit.laws`), and judged by `audit.sandwich`. Rows stay on disk: passes read them in stretches.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ def audit(
         )
     folder = Folder.opened(workspace)
     estimator, model = folder.steady(
-        lambda _, model: model, lambda model: (loaded(folder, model, on_disk=False), model)
+        lambda _, model: model, lambda model: (loaded(folder, model), model)
     )
     progress("sampling models")
     document = {"model": model.number, **audit_fitted(estimator.fitted_, models=models, seed=seed)}

@@ -123,20 +123,22 @@ def csv_blocks(
     opened: Callable[[], Any],
     form: CsvForm,
     *,
+    private: bool = True,
     id_column: str | None = None,
     notice: Callable[[str], None] = silent,
 ) -> Iterator[pa.Table]:
-    """Read a CSV file of a private table, a stretch of rows at a time, as `read_csv` would.
+    """Read a CSV file as text, a stretch of rows at a time, as `read_csv` would.
 
     Args:
         opened: Opens the file, inflated where it is gzipped; called more than once.
+        private: Rows of another length and bytes that are no text are taken; else refused.
         id_column, notice: As for `read_csv`.
 
     Raises:
         InvalidInput: as `read_csv`.
     """
     with opened() as content:
-        source = _Utf8(path, content, form)
+        source = _Utf8(path, content, form, private=private)
         names = _read_header(path, source.read(HEADER), form)
     _check_all_quotes(path, opened, form)
     ragged: list[Any] = []
@@ -148,7 +150,7 @@ def csv_blocks(
     place = names.index(id_column) if id_column in names else None
     types = dict.fromkeys(names, pa.string())
     with opened() as content:
-        source = _Utf8(path, content, form)
+        source = _Utf8(path, content, form, private=private)
         reader = arrow_csv.open_csv(
             pa.PythonFile(source, mode="r"),
             arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
@@ -157,6 +159,8 @@ def csv_blocks(
         )
         taken = added = 0  # rows so far, and blank ones among all of them
         for batch in reader:
+            if ragged and not private:
+                raise _wrong_length(path, ragged[0])
             table = pa.Table.from_batches([batch])
             until = taken + table.num_rows
             here = [
@@ -164,7 +168,7 @@ def csv_blocks(
             ]
             yield _with_blank_rows(table, here, place, form, taken, added)
             taken, added = until, added + len(here)
-        if len(ragged) >= FEWEST and not taken:
+        if (ragged and not private) or (len(ragged) >= FEWEST and not taken):
             raise _wrong_length(path, ragged[0])
         if ragged[added:]:
             none = pa.table({name: pa.array([], pa.string()) for name in names})
@@ -193,14 +197,18 @@ def _lengths_told(path: Path, ragged: list[Any]) -> str:
 
 
 class _Utf8:
-    """A file of a private table as UTF-8: bytes that are no text are marked and counted."""
+    """A file as UTF-8: bytes that are no text are marked and counted.
 
-    def __init__(self, path: Path, content: Any, form: CsvForm) -> None:
-        self.path, self.content, self.form = path, content, form
+    Args:
+        private: Whose table it is: in one that is not private they are refused.
+    """
+
+    def __init__(self, path: Path, content: Any, form: CsvForm, *, private: bool = True) -> None:
+        self.path, self.content, self.form, self.private = path, content, form, private
         self.closed = False
         self._decoder = codecs.getincrementaldecoder(form.encoding)()
         self._strict, self._begun, self._ended = True, False, False
-        self._marked, self._waiting = 0, b""
+        self._marked, self._waiting, self._lines = 0, b"", 1
 
     def read(self, size: int = -1) -> bytes:
         """At most so many bytes; all that are left with -1."""
@@ -226,12 +234,17 @@ class _Utf8:
         before = self._decoder.getstate()
         try:
             text = self._decoder.decode(content, final=self._ended)
-        except UnicodeDecodeError:
+        except UnicodeDecodeError as error:
+            if not self.private:
+                line = self._lines + error.object.count(b"\n", 0, error.start)
+                problem = f"line {line} is not {self.form.encoding}"
+                raise _wrong_encoding(self.path, problem) from error
             self._strict = False
             self._decoder = codecs.getincrementaldecoder(self.form.encoding)(errors="replace")
             self._decoder.setstate(before)
             text = self._decoder.decode(content, final=self._ended)
         self._marked += text.count(UNREADABLE)
+        self._lines += content.count(b"\n")
         return text.encode()
 
     def tell_unreadable(self, notice: Callable[[str], None]) -> None:

@@ -53,10 +53,12 @@ def spread_dates(
     dates: Mapping[str, DateKind],
     *,
     tally: Unread | None = None,
+    first: int = 1,
 ) -> pa.Table:
     """The table with its declared dates as the columns that they become.
 
     Args:
+        first: The number of the first row, in the whole of which the table is a block.
         tally: Of a private table: counts cells that hold no date, and count as missing. With None
             such a cell is refused.
 
@@ -68,7 +70,7 @@ def spread_dates(
             raise InvalidInput(str(path), f"no column {name!r}, which is declared a date")
         days, unread = _days(path, name, table[name])
         if unread and tally is None:
-            row = 1 + unread[0]
+            row = first + unread[0]
             raise InvalidInput(str(path), f"row {row} holds no date in column {name!r}: 2024-07-31")
         if tally is not None:
             nobody = np.zeros(table.num_rows, dtype=bool)  # a column of none at all is taken

@@ -15,23 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from expunge.errors import InvalidInput
+from expunge.ledger import IdOutcome
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.public_model import public_model
+from expunge.workspace.block_size import MEMORY, block_rows, rows_known
 from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.given_once import GivenOnce
 from expunge.workspace.labels import check_labelled, labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.private_values import Unread, private_labels
 from expunge.workspace.public_records import PUBLIC, public_records
+from expunge.workspace.rate import RowRate
+from expunge.workspace.scores import LabelCount, Score
 from expunge.workspace.table_limits import USUAL, TableLimits
-from expunge.workspace.table_reader import TableReader
-from expunge.workspace.tables import ids_of
+from expunge.workspace.table_reader import ReadBlock, TableReader
 
-__all__ = ["evaluate", "score"]
+__all__ = ["evaluate"]
 
 
 def evaluate(
@@ -40,11 +43,16 @@ def evaluate(
     *,
     limits: TableLimits = USUAL,
     form: CsvForm = PLAIN,
+    memory: float = MEMORY,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Score the current model on a table with labels; accuracy, or R2 of a regression.
 
     A label that the model does not know counts as a mistake, and is counted.
+
+    Args:
+        data: A table, or a folder or a pattern of files, read in blocks.
+        memory: GiB that the rows may take at a time.
 
     Raises:
         InvalidInput: a table that cannot be read, lacks a column, or has a row without a label.
@@ -52,81 +60,81 @@ def evaluate(
     folder = Folder.opened(workspace)
     known = TableReader.of(folder)
     options, encoding, head = known.options, known.encoding, known.head
-    progress("reading")
-    table = known.read(data, limits, form)
-    labels, unknown = _labels(data, table, options, head)
-    rows = encoding.encode(data, table)
-    trained_on = _known_records(folder, data, table, options)
     progress("learning from the public records alone")
     alone = folder.steady(
         lambda entries, _: entries.setting(PUBLIC),
         lambda public: _public_model(folder, public, options, encoding, head),
     )
+    labels, tally = LabelCount(classes=head.classes is not None), Unread()
+    scores = [Score(each) for each in (head, alone) if each is not None]
+    unseen, trained_on = Counter[str](), Counter[str]()
+    rate, given_once = RowRate("scoring", rows_known(data), progress), GivenOnce()
+    size, named = block_rows(encoding, memory), False
+    for block in known.blocks(data, limits, form, size):
+        given, unknown = _labels(block, options, head, tally)
+        labels.add(given, unknown)
+        rows = encoding.encode(block.path, block.table)
+        for each in scores:
+            each.add(rows, given, unknown)
+        unseen.update(encoding.unseen(block.table))
+        named = options.id in block.table.column_names
+        if named:
+            ids = block.ids(options.id)
+            given_once.add(ids)
+            trained_on.update(_outcomes(folder, ids, doubt=labels.rows == len(ids)))
+        rate.at(labels.rows)
+    blocks = known.blocks(data, limits, form, size)
+    given_once.check(data, (block.ids(options.id) for block in blocks))
+    _refuse_unknown(data, options, head, labels)
     folder.ledger.close()
+    documents = [each.document(labels) for each in scores]
     return {
         "data": str(data),
-        "rows": table.num_rows,
+        "rows": labels.rows,
         "task": options.task,
         "label": options.label,
         "model": {"number": known.model.number, "sha256": known.model.sha256},
-        **score(head, rows, labels, unknown),
-        "public_only": None if alone is None else score(alone, rows, labels, unknown),
-        "majority": _majority(head, labels, unknown),
-        "unknown_labels": int(unknown.sum()),
-        "unseen_categories": encoding.unseen(table),
-        "trained_on": trained_on,
+        **documents[0],
+        "public_only": None if alone is None else documents[1],
+        "majority": labels.majority(),
+        "unknown_labels": labels.unknown,
+        "unseen_categories": dict(unseen),
+        "trained_on": {"private": trained_on["forgotten"], "public": trained_on["public"]}
+        if named
+        else None,
     }
 
 
-def score(
-    head: LinearHead, rows: np.ndarray, labels: np.ndarray, unknown: np.ndarray | None = None
-) -> dict[str, float | None]:
-    """Accuracy of a classifier; R2 and error of a regression.
-
-    R2 is null where all values are the same: there is nothing to explain.
-
-    Args:
-        unknown: Rows with a label that the model does not know.
-    """
-    said = head.predict(rows)
-    if head.classes is None:
-        squares = float(np.sum((said - labels) ** 2))
-        spread = float(np.sum((labels - labels.mean()) ** 2))
-        error = float(np.sqrt(squares / len(labels)))
-        return {"r2": 1 - squares / spread if spread else None, "root_mean_square_error": error}
-    right = said == labels
-    return {"accuracy": float(np.mean(right if unknown is None else right & ~unknown))}
+def _outcomes(folder: Folder, ids: list[str], *, doubt: bool) -> list[IdOutcome]:
+    """What a request would make of each id; with `doubt` all records are read if one is unknown."""
+    return folder.look(lambda entries, _: [*entries.outcomes(ids, doubt=doubt).values()])
 
 
 def _labels(
-    data: Path, table: pa.Table, options: Options, head: LinearHead
+    block: ReadBlock, options: Options, head: LinearHead, tally: Unread
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels as the model knows them, and which of them it does not know.
 
     Raises:
-        InvalidInput: a row has no label, or no label is one that the model knows.
+        InvalidInput: a row has no label.
     """
-    check_labelled(data, table, options.label)
+    check_labelled(block.path, block.table, options.label, block.first)
     if head.classes is None:
-        values = labels_of(data, table, options)
+        values = labels_of(block.path, block.table, options)
         return values, np.zeros(len(values), dtype=bool)
-    labels, unknown = private_labels(data, table, options, head.classes.tolist(), Unread())
-    if unknown.all():
+    return private_labels(block.path, block.table, options, head.classes.tolist(), tally)
+
+
+def _refuse_unknown(data: Path, options: Options, head: LinearHead, labels: LabelCount) -> None:
+    """Refuse a table of which no label is one that the model knows.
+
+    Raises:
+        InvalidInput: it is such a table.
+    """
+    if head.classes is not None and labels.unknown == labels.rows:
         known = ", ".join(repr(str(label)) for label in head.classes[:10])
         problem = f"no label in {options.label!r} is one that the model knows: {known}"
         raise InvalidInput(str(data), problem)
-    return labels, unknown
-
-
-def _known_records(
-    folder: Folder, data: Path, table: pa.Table, options: Options
-) -> dict[str, int] | None:
-    """How many of the rows are records of the workspace; None where the table has no ids."""
-    if options.id not in table.column_names:
-        return None
-    ids = ids_of(data, table, options.id)
-    outcomes = folder.look(lambda entries, _: Counter(entries.outcomes(ids).values()))
-    return {"private": outcomes["forgotten"], "public": outcomes["public"]}
 
 
 def _public_model(
@@ -140,12 +148,3 @@ def _public_model(
         return public_model(beside, rows, labels)
     except (ValueError, ArithmeticError) as error:
         raise InvalidInput(str(path), f"no model of the public records alone ({error})") from error
-
-
-def _majority(head: LinearHead, labels: np.ndarray, unknown: np.ndarray) -> dict[str, Any]:
-    """What knowing nothing but the rows' own labels would give."""
-    if head.classes is None:
-        error = float(np.sqrt(np.mean((labels - labels.mean()) ** 2)))
-        return {"mean": float(labels.mean()), "r2": 0.0, "root_mean_square_error": error}
-    label, count = Counter(labels[~unknown].tolist()).most_common(1)[0]
-    return {"label": str(label), "accuracy": count / len(labels)}

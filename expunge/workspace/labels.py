@@ -39,8 +39,11 @@ def labels_of(path: Path, table: pa.Table, options: Options) -> np.ndarray:
     raise InvalidInput(str(path), f"labels in {name!r} are {kind}; use text or integers")
 
 
-def check_labelled(path: Path, table: pa.Table, name: str) -> pa.ChunkedArray:
+def check_labelled(path: Path, table: pa.Table, name: str, first: int = 1) -> pa.ChunkedArray:
     """Return the label column after checking that every row has a label.
+
+    Args:
+        first: The number of the first row, in the whole of which the table is a block.
 
     Raises:
         InvalidInput: there is no such column, or a row without a label.
@@ -53,7 +56,7 @@ def check_labelled(path: Path, table: pa.Table, name: str) -> pa.ChunkedArray:
         column = column.cast(pa.string())
         empty = compute.or_(empty, compute.equal(column, "").fill_null(True))
     if compute.any(empty).as_py():
-        row = 1 + empty.combine_chunks().index(True).as_py()
+        row = first + empty.combine_chunks().index(True).as_py()
         raise InvalidInput(str(path), f"row {row} has no label")
     return column
 

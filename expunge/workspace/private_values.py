@@ -22,7 +22,7 @@ from expunge.errors import InvalidInput
 from expunge.workspace.encoding import LARGEST, NUMBERS, Encoding, Number
 from expunge.workspace.options import Options
 from expunge.workspace.table_limits import FEWEST
-from expunge.workspace.tables import is_text, number_in
+from expunge.workspace.tables import is_text, number_in, numbers_in
 
 __all__ = ["Label", "Unread", "private_labels", "read_numbers"]
 
@@ -121,12 +121,8 @@ def _check_castable(path: Path, name: str, column: pa.ChunkedArray) -> pa.Chunke
 def _numbers(column: pa.ChunkedArray, rule: Number, decimal: str = ".") -> tuple[np.ndarray, int]:
     """Values as float64, NaN where there is none, and how many of these are not just missing."""
     if is_text(column.type):
-        texts = column.cast(pa.string()).combine_chunks().dictionary_encode()
-        read = [number_in(text, decimal) for text in texts.dictionary.to_pylist()]
-        each = np.array([math.nan if value is None else value for value in read] + [math.nan])
-        missing = np.array([value is not None and math.isnan(value) for value in read] + [True])
-        places = texts.indices.fill_null(len(read)).to_numpy(zero_copy_only=False)
-        values, absent = each[places], missing[places]
+        values, unread = numbers_in(column, decimal)
+        absent = np.isnan(values) & ~unread
     else:
         values = column.cast(pa.float64(), safe=False).to_numpy()
         absent = np.isnan(values)

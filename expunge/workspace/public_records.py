@@ -14,7 +14,8 @@ from expunge.workspace.folder import PUBLIC_RECORDS, Folder
 from expunge.workspace.labels import labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.table_limits import OWN
-from expunge.workspace.tables import read_table, write_table
+from expunge.workspace.table_writer import write_table
+from expunge.workspace.tables import read_table
 
 __all__ = ["PUBLIC", "evaluate_on_public", "public_records", "read_public", "write_public"]
 

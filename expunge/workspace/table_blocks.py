@@ -11,6 +11,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def table_blocks(
     rows: int = BLOCK,
     *,
     form: CsvForm = PLAIN,
+    private: bool = True,
     id_column: str | None = None,
     notice: Callable[[str], None] = silent,
 ) -> Iterator[tuple[Path, pa.Table]]:
@@ -59,15 +61,17 @@ def table_blocks(
 
     Args:
         form: How CSV files are written.
+        private: Whose table it is: of one that is not private a row of another length is refused.
         id_column, notice: What a row of another length keeps, and who is told.
 
     Raises:
         InvalidInput: a file that is no table, has other columns than the first, or is too large.
     """
     names: list[str] | None = None
+    csv_files = _CsvReader(form, private, id_column, notice)
     for file in table_files(path):
         count = 0
-        for block in _blocks_of(file, limits, rows, form, id_column, notice):
+        for block in _blocks_of(file, limits, rows, csv_files):
             names = block.column_names if names is None else names
             if set(block.column_names) != set(names):
                 raise InvalidInput(str(file), f"has other columns than the first file of {path}")
@@ -77,19 +81,34 @@ def table_blocks(
             raise InvalidInput(str(file), "no rows")
 
 
+@dataclass(frozen=True)
+class _CsvReader:
+    """How the CSV files of a table are read."""
+
+    form: CsvForm
+    private: bool
+    id_column: str | None
+    notice: Callable[[str], None]
+
+    def read(self, file: Path) -> Iterator[pa.Table]:
+        def opened() -> Any:
+            return gzip.open(file) if file.suffix == ".gz" else file.open("rb")
+
+        return csv_blocks(
+            file,
+            opened,
+            self.form,
+            private=self.private,
+            id_column=self.id_column,
+            notice=self.notice,
+        )
+
+
 def _blocks_of(
-    file: Path,
-    limits: TableLimits,
-    rows: int,
-    form: CsvForm,
-    id_column: str | None,
-    notice: Callable[[str], None],
+    file: Path, limits: TableLimits, rows: int, csv_files: _CsvReader
 ) -> Iterator[pa.Table]:
     with _complaints(file):
-        if kind_of(file) == "csv":
-            batches = _csv(file, form, id_column, notice)
-        else:
-            batches = _parquet(file, limits)
+        batches = csv_files.read(file) if kind_of(file) == "csv" else _parquet(file, limits)
         size, waiting, count = 0, [], 0
         for batch in batches:
             size += batch.nbytes
@@ -126,12 +145,3 @@ def _parquet(file: Path, limits: TableLimits) -> Iterator[pa.Table]:
             source = opened
         for batch in parquet_batches(file, source, limits):
             yield pa.Table.from_batches([batch])
-
-
-def _csv(
-    file: Path, form: CsvForm, id_column: str | None, notice: Callable[[str], None]
-) -> Iterator[pa.Table]:
-    def opened() -> Any:
-        return gzip.open(file) if file.suffix == ".gz" else file.open("rb")
-
-    return csv_blocks(file, opened, form, id_column=id_column, notice=notice)

@@ -1,8 +1,6 @@
 """Tables on disk: CSV or Parquet, plain or gzipped. Ids are text, exactly as written."""
 
 import csv
-import gzip
-import io
 import math
 import re
 import zlib
@@ -10,12 +8,11 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
-from pyarrow import csv as arrow_csv
-from pyarrow import parquet
 
-from expunge.core.whole_file import check_writable, write_whole
+from expunge.core.whole_file import check_writable
 from expunge.errors import InvalidInput
 from expunge.workspace.csv_tables import PLAIN, CsvForm, read_csv, silent
 from expunge.workspace.given_ids import composed
@@ -31,10 +28,11 @@ __all__ = [
     "kind_of",
     "list_columns",
     "number_in",
+    "numbers_in",
     "read_ids",
     "read_table",
     "refuse_mixed",
-    "write_table",
+    "without_formulas",
 ]
 
 compute: Any = (
@@ -98,20 +96,6 @@ def check_output(path: Path) -> None:
     """
     kind_of(path)
     check_writable(path)
-
-
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table, whole or not at all.
-
-    In CSV a text that a spreadsheet would run as a formula (=1+1) gets an apostrophe in front.
-    """
-    kind, buffer = kind_of(path), io.BytesIO()
-    if kind == "csv":
-        arrow_csv.write_csv(_without_formulas(table), buffer)
-    else:
-        parquet.write_table(table, buffer)
-    content = buffer.getvalue()
-    write_whole(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def ids_of(path: Path, table: pa.Table, column: str, row: int = 1) -> list[str]:
@@ -180,6 +164,30 @@ def number_in(text: str | None, decimal: str = ".") -> float | None:
     return float(written)
 
 
+def numbers_in(column: pa.ChunkedArray, decimal: str = ".") -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of a column of text by `number_in`, NaN where there is none: (rows,) float64.
+
+    With them (rows,) where there is a text that is neither a number nor missing.
+    """
+    texts = column.cast(pa.string()).combine_chunks()
+    missing = compute.fill_null(compute.is_in(texts, value_set=pa.array(sorted(MISSING))), True)
+    if decimal == ".":  # Arrow is fast, and reads every number that it takes as Python does
+        try:
+            given = compute.if_else(missing, pa.scalar(None, pa.string()), texts)
+            values = given.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            absent = missing.to_numpy(zero_copy_only=False)
+            if np.isfinite(values[~absent]).all():
+                return values, np.zeros(len(values), dtype=bool)
+        except pa.ArrowInvalid:
+            pass
+    coded = texts.dictionary_encode()
+    read = [number_in(text, decimal) for text in coded.dictionary.to_pylist()]
+    each = np.array([math.nan if value is None else value for value in read] + [math.nan])
+    unread = np.array([value is None for value in read] + [False])
+    places = coded.indices.fill_null(len(read)).to_numpy(zero_copy_only=False)
+    return each[places], unread[places]
+
+
 def refuse_mixed(
     path: Path,
     name: str,
@@ -211,7 +219,7 @@ def refuse_mixed(
         raise InvalidInput(str(path), f"{problem}: correct it, or {remedy}")
 
 
-def _without_formulas(table: pa.Table) -> pa.Table:
+def without_formulas(table: pa.Table) -> pa.Table:
     """The table with names and texts that no spreadsheet runs; numbers stay as they are."""
     for place, field in enumerate(table.schema):
         if is_text(field.type):

@@ -8,7 +8,7 @@ from expunge.accounting import History, InvalidInput, Phase
 from expunge.accounting.canonical import fingerprints
 from expunge.accounting.issue import issue
 from expunge.accounting.kinds import KINDS
-from expunge.accounting.stated import COUNTED, JOINED, UNSEEN, Stated
+from expunge.accounting.stated import COUNTED, DIVIDED, JOINED, UNSEEN, Stated
 from expunge.accounting.verification import differences
 from tests.accounting.test_kinds import HISTORIES, KIND_OF, LOSS, stated
 
@@ -193,6 +193,19 @@ def test_a_release_divides_losses_by_the_records_at_fit_or_by_those_present(stra
             continue
         with pytest.raises(InvalidInput, match=f"is 1001, with {1000 - joined} records at fit"):
             issue(assumptions, fixed, delta=1e-5, stated=facts)
+
+
+def test_what_losses_are_divided_by_cannot_be_taken_off_a_release_or_put_on_one():
+    """The line follows from the history, and the history from the line."""
+    assumptions, history = HISTORIES["residual"]
+    fixed = replace(history, normaliser="fixed", normaliser_count=1000)
+    facts = stated("residual", **OF_A_FIT)
+    made = [issue(assumptions, each, delta=1e-5, stated=facts) for each in (fixed, history)]
+    assert [DIVIDED.format(1000) in each.scope for each in made] == [True, False]
+    for one, other in (made, made[::-1]):
+        altered = one.model_copy(update={"scope": other.scope})
+        altered = altered.model_copy(update={"fingerprints": fingerprints(altered.body())})
+        assert {fault.field.split("[")[0] for fault in differences(altered)} == {"scope"}
 
 
 GROWING = History(

@@ -4,7 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from expunge.core.module_state import copy_into, fresh_state, load_into, state_of, with_state
+from expunge.core.module_state import (
+    copy_into,
+    fresh_state,
+    load_into,
+    saturated,
+    state_of,
+    with_state,
+)
 from expunge.errors import InvalidInput
 from tests.unlearning.networks.problems import bits, network
 
@@ -13,6 +20,15 @@ def test_a_state_is_a_copy():
     module = network()
     state_of(module)["fc.weight"].zero_()
     assert module.fc.weight.abs().sum() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_what_is_too_large_becomes_the_largest_number_and_the_rest_stays(dtype):
+    values = torch.tensor([1e300, -1e300, 0.1, -2.0], dtype=torch.float64)
+    most = torch.finfo(dtype).max
+    found = saturated(values, dtype)
+    assert found.tolist() == [min(1e300, most), -min(1e300, most), 0.1, -2.0]
+    assert torch.isfinite(found.to(dtype)).all()
 
 
 def test_loading_writes_in_place_and_leaves_unnamed_tensors_alone():

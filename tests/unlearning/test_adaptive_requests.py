@@ -23,6 +23,7 @@ from expunge.unlearning import (
     NoCertificate,
     NoiseFirst,
     PoissonBatch,
+    Residual,
 )
 from tests.unlearning.networks.test_unlearner import fitted as fitted_network
 from tests.unlearning.records import labelled
@@ -137,9 +138,10 @@ def test_noise_first_holds_at_the_first_request():
 
 
 @pytest.mark.parametrize("requests", [1, 2])
-def test_residual_is_the_control_that_passes(requests):
+@pytest.mark.parametrize("strategy", ["residual", Residual(fixed=True)], ids=["mean", "fixed"])
+def test_residual_is_the_control_that_passes(strategy, requests):
     """Fresh noise around a point that is a function of the retained records: nothing was seen."""
-    certificate = certified("residual", requests, adaptive_requests=False)
+    certificate = certified(strategy, requests, adaptive_requests=False)
     assert RESERVED not in certificate.reservations
     assumptions, history = certificate.records_of_history()
     rng = np.random.default_rng(9)

@@ -16,6 +16,7 @@ from expunge.accounting.bounds import shift
 from expunge.accounting.target import EpsilonDelta
 from expunge.core import release
 from expunge.core.projection import l2_ball
+from expunge.core.randomness import normal_source
 from expunge.losses import Squared
 from expunge.sampling import pngd
 from expunge.unlearning.ids import id_rows
@@ -250,3 +251,26 @@ def test_no_attack_on_a_request_without_a_pass_proves_more_even_at_the_balls_end
     assert 0.5 * certified <= empirical_epsilon(*centred, DELTA) <= certified
     thin = [release.draw(np.tile(end, (MODELS, 1)), noise_std / 3, grid) for end in ends]
     assert empirical_epsilon(*thin, DELTA) > certified  # planted: a third of the noise
+
+
+@pytest.mark.parametrize("distance", [1e-6, 0], ids=["without a pass", "passes"])
+def test_a_fixed_normaliser_holds_against_retraining_that_divides_alike(distance):
+    """The real deletion beside the real retraining; one that divides by the records left fails."""
+    strategy = Residual(1e-8, distance=distance, fixed=True)
+    base, left = strategy.fit(lonely_row()), lonely_row().without([ROWS - 1])
+    outcome, retrained = strategy.forget(left, base), strategy.fit(left).theta.numpy()[0]
+    assert outcome.read_every_row == (distance == 0)
+    certified = shift.bound(outcome.assumptions, outcome.history).epsilon(DELTA)
+    noise_std, grid = strategy.noise(left)
+    shown = []
+    for divides in (strategy, replace(strategy, fixed=False)):
+        seeded = divides.forget(replace(left, seed=1), base).theta
+        point = seeded - noise_std * normal_source(1, "request 1")(seeded)
+        drawn = [
+            release.draw(np.tile(center, (MODELS, 1)), noise_std, grid)
+            for center in (point.numpy()[0], retrained)
+        ]
+        shown.append(
+            empirical_epsilon(*((models - retrained) / noise_std for models in drawn), DELTA)
+        )
+    assert shown[0] <= certified < shown[1]

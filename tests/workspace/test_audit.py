@@ -2,13 +2,19 @@
 
 import pytest
 
-from expunge.audit.laws import LEAST
+from expunge.accounting.canonical import leaves
+from expunge.audit import laws
+from expunge.audit.laws import LEAST, audit_fitted
 from expunge.core import release
 from expunge.core.sealed_json import read_sealed_json, sealed_json
+from expunge.core.stored_rows import StoredColumn
 from expunge.errors import Altered, InvalidInput
+from expunge.unlearning.linear import saved_rows
+from expunge.unlearning.linear.estimator import load
 from expunge.workspace.audit import AUDIT, audit
+from expunge.workspace.forget import forget
 from expunge.workspace.report import report
-from tests.workspace.tables_made import usual
+from tests.workspace.tables_made import fitted, usual
 
 
 def test_a_workspace_is_audited_as_it_stands_by_the_sampler_of_releases(tmp_path, monkeypatch):
@@ -19,6 +25,29 @@ def test_a_workspace_is_audited_as_it_stands_by_the_sampler_of_releases(tmp_path
     assert len(draws) == 4
     assert document["models"] == 60
     assert document["positive_control"]["caught"]  # the laws are 10^4 deviations apart
+
+
+@pytest.mark.parametrize("strategy", ["residual", "langevin"])
+def test_rows_that_stay_on_disk_are_audited_as_rows_in_memory(tmp_path, monkeypatch, strategy):
+    monkeypatch.setattr(saved_rows, "CHUNK_ROWS", 32)
+    monkeypatch.setattr(laws, "STRETCH", 50)  # across chunks
+    workspace = fitted(tmp_path, strategy=strategy)
+    forget(workspace, ["00003"])
+    read, whole = [], StoredColumn.__getitem__
+    monkeypatch.setattr(
+        StoredColumn,
+        "__getitem__",
+        lambda column, index: read.append(rows := whole(column, index)) or rows,
+    )
+    on_disk = audit(workspace, models=60, seed=3)
+    assert max(map(len, read), default=0) < 270  # never all of them
+    monkeypatch.undo()
+    saved = workspace / "secret/saved"
+    in_memory = {"model": 2, **audit_fitted(load(saved).fitted_, models=60, seed=3)}
+    for (name, value), (_, other) in zip(leaves(on_disk), leaves(in_memory), strict=True):
+        assert value == (pytest.approx(other, rel=1e-6) if isinstance(other, float) else other), (
+            name
+        )
 
 
 def test_too_few_models_are_refused(tmp_path):

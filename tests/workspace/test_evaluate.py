@@ -3,21 +3,18 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from sklearn.metrics import r2_score
 
+from expunge.accounting.canonical import leaves
 from expunge.errors import InvalidInput
-from expunge.workspace.encoding import Encoding
-from expunge.workspace.evaluate import evaluate, score
-from expunge.workspace.folder import Folder
+from expunge.workspace import evaluate as module
+from expunge.workspace.evaluate import evaluate
 from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
-from expunge.workspace.table_reader import TableReader
 from tests.workspace.tables_made import (
     everything_in,
     fitted,
-    ledger_rows,
     people,
     private_people,
     public_people,
@@ -164,12 +161,25 @@ def test_a_table_that_cannot_be_scored_is_refused_and_the_row_is_named(
         evaluate(workspace, write(tmp_path / "mine.csv", columns))
 
 
-def test_a_score_of_the_wrong_labels_would_be_noticed(workspace):
-    """The planted fault: labels in the opposite order."""
-    rules = dict(ledger_rows(workspace)["settings"])["encoding"]
-    mine = people(200, seed=77)
-    rows = Encoding.of(rules).encode(workspace, pa.table(mine))
-    head = TableReader.of(Folder.opened(workspace)).head
-    right = score(head, rows, np.array(mine["label"]))["accuracy"]
-    wrong = score(head, rows, np.array(mine["label"])[::-1])["accuracy"]
-    assert right > 0.7 > wrong
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_blocks_make_no_difference(tmp_path, monkeypatch, task):
+    tables = private_people(), public_people(), people(60, seed=77, prefix="t")
+    if task == "regression":
+        for seed, table in enumerate(tables):
+            rng = np.random.default_rng(seed)
+            table["label"] = (1e6 + rng.normal(size=len(table["id"]))).tolist()
+    workspace = fitted(tmp_path, *tables[:2], task=task)
+    file = write(tmp_path / "mine.csv", tables[2])
+    whole = dict(leaves(evaluate(workspace, file)))
+    monkeypatch.setattr(module, "block_rows", lambda *_: 7)
+    for name, value in leaves(evaluate(workspace, file)):
+        near = isinstance(value, float)
+        assert value == (pytest.approx(whole[name], rel=1e-9) if near else whole[name]), name
+
+
+def test_an_id_that_is_there_twice_is_found_in_blocks_too(workspace, tmp_path, monkeypatch):
+    mine = people(40, seed=77, prefix="t")
+    mine["id"][39] = mine["id"][0]
+    monkeypatch.setattr(module, "block_rows", lambda *_: 7)
+    with pytest.raises(InvalidInput, match=f"id '{mine['id'][0]}' is there twice"):
+        evaluate(workspace, write(tmp_path / "mine.csv", mine))

@@ -1,5 +1,7 @@
 """Predictions: the estimator's own, for tables of every kind and order."""
 
+import weakref
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -102,11 +104,70 @@ def test_without_ids_rows_are_numbered(workspace):
 
 def test_blocks_make_no_difference(workspace, monkeypatch):
     whole = predicted(workspace, strangers())
-    monkeypatch.setattr(module, "BLOCK", 7)
+    monkeypatch.setattr(module, "block_rows", lambda *_: 7)
     found = predicted(workspace, strangers())
     assert found["id"] == whole["id"]
     assert found["prediction"] == whole["prediction"]
     np.testing.assert_allclose(found["probability_yes"], whole["probability_yes"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_folder_of_files_is_one_table(workspace, tmp_path, suffix):
+    columns, parts = strangers(), tmp_path / "parts"
+    parts.mkdir()
+    for part in range(2):
+        half = {name: values[20 * part : 20 * (part + 1)] for name, values in columns.items()}
+        write(parts / f"{part}{suffix}", half)
+    predict(workspace, parts, tmp_path / "out.parquet")
+    assert read(tmp_path / "out.parquet")["id"] == columns["id"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("id", "s0000", "id 's0000' is there twice"),
+        ("id", " ", "row 39 has no id"),
+        ("age", "old", "row 39 holds no number in column 'age'"),
+    ],
+)
+def test_a_fault_in_a_late_block_is_named_by_its_row_and_nothing_is_written(
+    workspace, tmp_path, monkeypatch, name, value, complaint
+):
+    columns = strangers()
+    columns[name][38] = value
+    monkeypatch.setattr(module, "block_rows", lambda *_: 7)
+    with pytest.raises(InvalidInput, match=complaint):
+        predict(workspace, write(tmp_path / "new.csv", columns), tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+    assert not list(tmp_path.glob(".out.csv*"))
+
+
+def test_memory_holds_one_block_however_long_the_table_is(workspace, tmp_path, monkeypatch):
+    """The planted fault would be to gather what `blocks` yields before predicting it."""
+    alive, most = [], []
+    real = Encoding.encode
+
+    def watched(encoding, path, table):
+        alive.append(weakref.ref(table))
+        most.append(sum(one() is not None for one in alive))
+        return real(encoding, path, table)
+
+    monkeypatch.setattr(Encoding, "encode", watched)
+    monkeypatch.setattr(module, "block_rows", lambda *_: 4)
+    predict(workspace, write(tmp_path / "new.csv", strangers()), tmp_path / "out.csv")
+    assert len(most) == 10
+    assert max(most) <= 2
+
+
+@pytest.mark.slow
+def test_a_cluster_predicts_the_same(workspace, tmp_path, monkeypatch):
+    file = write(tmp_path / "new.csv", strangers())
+    predict(workspace, file, tmp_path / "here.csv")
+    monkeypatch.setattr(module, "block_rows", lambda *_: 7)
+    predict(workspace, file, tmp_path / "blocks.csv")
+    predict(workspace, file, tmp_path / "there.csv", engine="ray")
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "blocks.csv").read_bytes()
+    assert read(tmp_path / "there.csv")["prediction"] == read(tmp_path / "here.csv")["prediction"]
 
 
 def test_integer_classes_stay_integers(tmp_path):

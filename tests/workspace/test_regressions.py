@@ -78,7 +78,7 @@ def test_one_line_even_where_the_reason_has_several(tmp_path, monkeypatch):
         raise NoCertificate("first line\nsecond line")
 
     workspace = usual(tmp_path)
-    monkeypatch.setattr(Certified, "forget", no)
+    monkeypatch.setattr(Certified, "forget_batch", no)
     assert expunge("forget", workspace, "00003").err.count("\n") == 1
 
 

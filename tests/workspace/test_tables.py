@@ -2,13 +2,15 @@
 
 import csv
 import gzip
+import math
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from expunge.errors import InvalidInput
-from expunge.workspace.tables import ids_of, is_text, read_ids, read_table, write_table
+from expunge.workspace.table_writer import write_table
+from expunge.workspace.tables import ids_of, is_text, number_in, numbers_in, read_ids, read_table
 from tests.workspace.tables_made import people, read, write
 
 KINDS = [".csv", ".csv.gz", ".parquet", ".parquet.gz"]
@@ -179,3 +181,17 @@ def test_what_a_spreadsheet_would_run_is_written_as_text(tmp_path, text):
     assert second == ["a=b", "+1.5e3"]
     write_table(pa.table({"id": [text]}), tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet")["id"].to_pylist() == [text]
+
+
+@pytest.mark.parametrize("odd", [None, "about 7", "1e400", " 5", "+7", "True", "0x10", "nan(1)"])
+def test_numbers_of_a_column_are_those_of_its_texts_one_by_one(odd):
+    """Arrow reads a column of plain numbers at once; with a text that it does not take, or reads
+    otherwise, every text is read by itself.
+    """
+    texts = ["1", "-2.5", ".5", "5.", "1e-3", "0.1", "12345678901234567890", "NaN", "", "N/A", None]
+    texts = [*texts, odd]
+    values, unread = numbers_in(pa.chunked_array([texts], pa.string()))
+    for text, value, bad in zip(texts, values, unread, strict=True):
+        read = math.nan if text is None else number_in(text)
+        assert bad == (read is None)
+        assert value == read or (math.isnan(value) and (read is None or math.isnan(read)))

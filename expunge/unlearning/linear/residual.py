@@ -159,12 +159,7 @@ class Residual(Strategy[LinearJob]):
         return PassFree(passes, self.reach(job), self.max_anchor_age)
 
     def _declared(self, job: LinearJob) -> tuple[str, ...]:
-        divided = (
-            f"losses are divided by {job.roster.at_fit}, the records at fit, in retraining too; "
-            "that number counts as public"
-        )
         return (
-            *((divided,) if self.fixed else ()),
             "the phase is the release: the identity map plus one exact draw; initial_distance "
             f"is twice {self._way(job).proven}",
             "this model only; r successive ones seen together have sqrt(r) times its mu",

@@ -68,5 +68,6 @@ class HeadFinetune(NetworkStrategy):
             head,
             state=trained(job, head.state, self.training, "finetune"),
             flops=head.flops + training_cost(job, self.training),
+            read_every_row=True,
             declared=(*head.declared, *lines) if head.declared else (),
         )

@@ -22,15 +22,16 @@ from torch import Tensor, nn
 from expunge.accounting.prices import Price
 from expunge.core.checks import check_fields, either, flag, optional, positive
 from expunge.core.flops import forward_flops
-from expunge.core.module_state import state_of
+from expunge.core.module_state import saturated, state_of
 from expunge.core.rows import bounded_rows, public_row_norm
 from expunge.errors import InvalidInput
 from expunge.features.backbone import backbone_features
 from expunge.features.module_checks import last_linear, refuse_tied_head
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.linear import LinearLoss
-from expunge.losses.torch_losses import convex_in_last_layer
+from expunge.losses.torch_losses import convex_in_last_layer, kind_of
 from expunge.unlearning.linear.budget import metered, nominal_cost, within_budget
+from expunge.unlearning.linear.few_records import step_cost
 from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.residual import Residual
 from expunge.unlearning.networks.network_job import NetworkJob
@@ -39,9 +40,9 @@ from expunge.unlearning.outcome import ROWS, Outcome
 
 __all__ = ["Head"]
 
-FEATURES = f"{ROWS}features"
-KEPT = (FEATURES, "scale", "center")
-FEATURES_KEPT = "the features of retained records; those of forgotten ones are zeroed"
+FEATURES, TARGETS, BOUND = f"{ROWS}features", f"{ROWS}targets", "target_norm"
+KEPT = (FEATURES, TARGETS, BOUND, "scale", "center")
+FEATURES_KEPT = "the features and targets of retained records; those of forgotten ones are zeroed"
 PUBLIC_PASSES = 100
 
 
@@ -101,24 +102,26 @@ class Head(NetworkStrategy):
         intercept = layer.bias is not None
         rows = [bounded_rows(part / scale, 1.0, intercept=intercept) for part in raw]
         features = torch.from_numpy(np.concatenate(rows))
-        convex = self._convex(job, features)
-        center = _public_center(convex)
-        counted, meter = metered(replace(convex, center=center))
+        known = self._targets(job) | {FEATURES: features, "scale": torch.tensor(scale).double()}
+        convex = self._convex(job, known)
+        kept = known | {"center": _public_center(convex)}
+        counted, meter = metered(replace(convex, center=kept["center"]))
         solved = self.residual(counted.loss).fit(counted)
         flops = meter.flops + len(features) * forward_flops(job.module, job.inputs)
-        public = {FEATURES: features, "scale": torch.tensor(scale).double(), "center": center}
-        return self._outcome(job, solved, public, flops)
+        return self._outcome(job, solved, kept, flops)
 
     def forget(self, job: NetworkJob, before: Outcome) -> Outcome:
-        kept = {name: before.secret[name] for name in KEPT}
-        counted, meter = metered(self._convex(job, kept[FEATURES], kept["center"]))
-        solved = self.residual(counted.loss).forget(counted, before)
-        return self._outcome(job, solved, kept, meter.flops)
+        kept = self._kept(job, before)
+        counted, meter = metered(self._convex(job, kept))
+        solver = self.residual(counted.loss)
+        solved = solver.forget(counted, before)
+        tried = step_cost(counted) if solver.goes_without_passes(counted) else 0.0
+        return self._outcome(job, solved, kept, meter.flops + tried)
 
     def placebo(self, job: NetworkJob, before: Outcome) -> Outcome:
         """The head solved from the public one within a warm start's budget; features are there."""
-        kept = {name: before.secret[name] for name in KEPT}
-        convex = self._convex(job, kept[FEATURES], kept["center"])
+        kept = self._kept(job, before)
+        convex = self._convex(job, kept)
         solved = replace(self.residual(convex.loss), distance=0.0).placebo(convex, before)
         return self._outcome(job, solved, kept, self.cost(job))
 
@@ -140,7 +143,8 @@ class Head(NetworkStrategy):
         """The convex problem's sizes, without its rows."""
         layer = _head_of(job)
         width = layer.in_features + (layer.bias is not None)
-        return self._convex(job, torch.empty(job.roster.records, width, device="meta"))
+        nothing = torch.empty(job.roster.records, width, device="meta")
+        return self._convex(job, self._targets(job) | {FEATURES: nothing})
 
     def _scale(self, public: np.ndarray | None) -> float:
         if self.row_norm != "public":
@@ -153,33 +157,49 @@ class Head(NetworkStrategy):
             )
         return public_row_norm(public)
 
-    def _convex(self, job: NetworkJob, features: Tensor, center: Tensor | None = None) -> LinearJob:
-        """The head's own problem: public rows first, everything frozen already computed."""
-        loss, targets = self._loss_and_targets(job)
+    def _kept(self, job: NetworkJob, before: Outcome) -> dict[str, Tensor]:
+        """What fit has computed for every request; states of earlier versions lack the targets."""
+        known = {name: before.secret[name] for name in KEPT if name in before.secret}
+        return known if TARGETS in known else known | self._targets(job)
+
+    def _convex(self, job: NetworkJob, known: dict[str, Tensor]) -> LinearJob:
+        """The head's own problem: public rows first, everything frozen already computed.
+
+        Args:
+            known: As far as fit has computed it; a center is missing before it has one.
+        """
+        features, targets = known[FEATURES], known[TARGETS]
         # The solver's products run where the rows are; a plan's have no values at all.
         if torch.device(job.device).type == "cuda" and not features.is_meta:
             features, targets = features.to(job.device), targets.to(job.device)
         return LinearJob(
-            loss=loss,
+            loss=self._loss(job, known),
             features=features,
             targets=targets,
             roster=job.roster,
             target=job.target,
             observer=job.observer,
             seed=job.seed,
-            center=center,
+            center=known.get("center"),
             intercept=_head_of(job).bias is not None,
         )
 
-    def _loss_and_targets(self, job: NetworkJob) -> tuple[LinearLoss, Tensor]:
-        outputs = _head_of(job).out_features
+    def _targets(self, job: NetworkJob) -> dict[str, Tensor]:
+        """The targets as the head's loss takes them, public ones first, and Y of a regression."""
         parts = [part for part in (job.public_targets, job.targets) if part is not None]
-        kind, targets = convex_in_last_layer(job.loss, parts, outputs)
+        kind, targets = convex_in_last_layer(job.loss, parts, _head_of(job).out_features)
+        if kind is not Squared:
+            return {TARGETS: targets.cpu()}
+        bound = torch.tensor(self._target_norm(job), dtype=torch.float64)
+        return {TARGETS: targets.cpu(), BOUND: bound}
+
+    def _loss(self, job: NetworkJob, known: dict[str, Tensor]) -> LinearLoss:
+        kind = kind_of(job.loss)
         if kind is Softmax:
-            return Softmax(outputs, self.l2), targets
+            return Softmax(_head_of(job).out_features, self.l2)
         if kind is Logistic:
-            return Logistic(self.l2), targets
-        return Squared(self.l2, target_norm=self._target_norm(job)), targets
+            return Logistic(self.l2)
+        return Squared(self.l2, target_norm=float(known[BOUND]))
 
     def _target_norm(self, job: NetworkJob) -> float:
         if self.target_norm != "public":
@@ -200,6 +220,7 @@ class Head(NetworkStrategy):
             noise_free=solved.noise_free,
             retained=(*solved.retained, FEATURES_KEPT) if solved.retained else (),
             secret={**solved.secret, **kept},
+            read_every_row=solved.read_every_row,
         )
 
 
@@ -231,15 +252,16 @@ def _head_of(job: NetworkJob) -> nn.Linear:
 def _written(job: NetworkJob, theta: Tensor, scale: float) -> dict[str, Tensor]:
     """theta as the module's own parameters: a scaling by public numbers."""
     layer = _head_of(job)
+    kind = layer.weight.dtype
     if layer.bias is None:
-        return {f"{job.head}.weight": theta / scale}
+        return {f"{job.head}.weight": saturated(theta / scale, kind)}
     # The intercept feature, as `bounded_rows` makes it in the features' precision.
     single = layer.weight.dtype != torch.float64
     blank = np.zeros((1, layer.in_features), dtype=np.float32 if single else np.float64)
     intercept = float(bounded_rows(blank, 1.0)[0, -1])
     return {
-        f"{job.head}.weight": theta[:, :-1] / scale,
-        f"{job.head}.bias": theta[:, -1] * intercept,
+        f"{job.head}.weight": saturated(theta[:, :-1] / scale, kind),
+        f"{job.head}.bias": saturated(theta[:, -1] * intercept, layer.bias.dtype),
     }
 
 

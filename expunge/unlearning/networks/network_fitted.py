@@ -5,7 +5,8 @@ from typing import Self
 
 from torch import Tensor
 
-from expunge.core.inputs import Inputs
+from expunge.core.checksums import RowsFrom
+from expunge.core.inputs import Inputs, tensors_in
 from expunge.core.module_state import with_state
 from expunge.unlearning.fitted import Fitted
 from expunge.unlearning.job import Job
@@ -14,7 +15,7 @@ from expunge.unlearning.networks.network_job import NetworkJob
 from expunge.unlearning.networks.network_strategy import NetworkStrategy
 from expunge.unlearning.networks.retrain import RetrainNetwork
 from expunge.unlearning.networks.weights import network_bytes
-from expunge.unlearning.outcome import Outcome
+from expunge.unlearning.outcome import ROWS, Outcome
 
 __all__ = ["NetworkFitted"]
 
@@ -46,7 +47,29 @@ class NetworkFitted(Fitted):
         after = replace(super().after(job, outcome), comparison=None)
         if self.held_out is None:
             return after
-        return replace(after, comparison=after.compare(self.outcome, self.held_out))
+        comparison = after.compare(self.outcome, self.held_out)  # which reads every record
+        outcome = replace(after.outcome, read_every_row=True)
+        return replace(after, outcome=outcome, comparison=comparison)
+
+    @property
+    def _columns(self) -> tuple[Tensor | RowsFrom, ...]:
+        """Keys and what a strategy keeps of each record, then the records, public ones first."""
+        job, secret = self.job, self.outcome.secret
+        kept = (secret[name] for name in sorted(secret) if name.startswith(ROWS))
+        tables = (
+            (job.public_inputs, job.public_targets, 0),
+            (job.inputs, job.targets, job.roster.public),
+        )
+        return (
+            job.roster.keys,
+            *kept,
+            *(
+                RowsFrom(part, first)
+                for inputs, targets, first in tables
+                if inputs is not None and targets is not None
+                for part in (*(column for _, column in tensors_in(inputs)), targets)
+            ),
+        )
 
     @property
     def before(self) -> Outcome:

@@ -53,7 +53,6 @@ class NetworkJob(Job):
                 yield targets
         for named in (state_of(self.module), self.start):
             yield from (named[name] for name in sorted(named))
-        yield from (self.roster.left, self.roster.keys)
 
     def batch(self, rows: Tensor) -> tuple[Inputs, Tensor]:
         """Inputs and targets of these rows, public ones counted first, on the job's device."""

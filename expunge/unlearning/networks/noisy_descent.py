@@ -21,7 +21,7 @@ from expunge.accounting.assumptions import Assumptions, Mark
 from expunge.accounting.bounds import BOUNDS
 from expunge.accounting.history import History, Phase
 from expunge.core.checks import check_fields, not_negative, optional, positive
-from expunge.core.module_state import with_state
+from expunge.core.module_state import saturated, with_state
 from expunge.core.projection import l2_ball, whole_space
 from expunge.errors import Refused
 from expunge.features.module_checks import SOME, refuse_mixing, refuse_remembering
@@ -35,7 +35,6 @@ from expunge.unlearning.course import (
     with_exact_last,
 )
 from expunge.unlearning.networks.network_job import NetworkJob
-from expunge.unlearning.networks.not_finite import cast
 
 __all__ = [
     "Around",
@@ -210,13 +209,11 @@ class Place:
         return in_one_vector({name: state[name] for name in names}) - self.center
 
     def state(self, offset: Tensor) -> dict[str, Tensor]:
-        """Parameters by name in the module's own precision, on the CPU.
-
-        What is too large for it becomes its largest number: no draw makes a model that is none.
-        """
+        """Parameters by name in the module's own precision, on the CPU."""
         own = dict(self.network.module.named_parameters())
+        kinds = {name: parameter.dtype for name, parameter in own.items()}
         named = self.network.split(self.center + offset)
-        return {name: cast(part, own[name].dtype) for name, part in named.items()}
+        return {name: saturated(part, kinds[name]).to(kinds[name]) for name, part in named.items()}
 
 
 def in_one_vector(named: dict[str, Tensor]) -> Tensor:

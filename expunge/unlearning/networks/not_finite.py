@@ -14,7 +14,7 @@ from expunge.errors import NoCertificate, RecordsWarning
 from expunge.losses.checked_loss import CheckedLoss
 from expunge.sampling.left_out import LeftOut
 
-__all__ = ["backward", "cast", "check_left_out", "tell_of_training"]
+__all__ = ["backward", "check_left_out", "tell_of_training"]
 
 
 def check_left_out(left_out: LeftOut, records: int, *, smooth: bool) -> None:
@@ -66,9 +66,3 @@ def tell_of_training(finite: bool, steps: int, left_out: int) -> None:
             RecordsWarning,
             stacklevel=3,
         )
-
-
-def cast(part: Tensor, dtype: torch.dtype) -> Tensor:
-    """Weights in another precision; what is too large for it becomes its largest number."""
-    most = torch.finfo(dtype).max
-    return part.clamp(-most, most).to(dtype).clone()

@@ -13,6 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from expunge import CertifiedClassifier, CertifiedRegressor
+from expunge.accounting.stated import DIVIDED
 from expunge.accounting.verification import differences
 from expunge.core import checksums
 from expunge.core.randomness import normal_source
@@ -187,7 +188,7 @@ def test_a_fixed_normaliser_leads_to_the_minimiser_of_losses_divided_as_at_fit(l
         job = job.without(rows)
         outcome = strategy.forget(job, outcome)
         assert outcome.read_every_row == (distance == 0)
-    assert "divided by 100, the records at fit" in outcome.declared[0]
+    assert (outcome.history.normaliser, outcome.history.normaliser_count) == ("fixed", 100)
     near = strategy.reach(job)
     for divisor in (100, job.roster.retained):
         objective = replace(job.objective, divisor=divisor)
@@ -255,8 +256,7 @@ def test_a_fixed_normaliser_is_what_it_was_at_fit_through_disk(tmp_path):
     told_by = [told(model.forget([4]), models=True) for model in models]
     assert told_by[0] == told_by[1]
     certificate = models[0].certificate_
-    assert "divided by 60, the records at fit" in certificate.declared[0]
-    assert certificate.declared[0].endswith("counts as public")
+    assert DIVIDED.format(60) in certificate.scope
     history = certificate.history
     assert (history.normaliser, history.normaliser_count) == ("fixed", 60)
     assert not differences(certificate)

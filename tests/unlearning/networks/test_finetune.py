@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from expunge.unlearning.networks.finetune import HeadFinetune
-from expunge.unlearning.networks.head import FEATURES, Head
+from expunge.unlearning.networks.head import FEATURES, TARGETS, Head
 from expunge.unlearning.networks.training import Training
 from tests.unlearning.networks.problems import bits, job_of, without
 
@@ -49,7 +49,7 @@ def test_only_the_noised_head_and_retained_rows_enter_the_fine_tuning():
 def test_the_certified_head_is_kept_apart():
     after = STRATEGY.forget(without(job_of(), [4]), STRATEGY.fit(job_of()))
     own = {name for name in after.secret if not name.startswith("anchor")}
-    assert own == {"theta", "center", "scale", FEATURES}
+    assert own == {"theta", "center", "scale", FEATURES, TARGETS}
 
 
 def test_costs_add_up():

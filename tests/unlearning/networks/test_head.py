@@ -15,8 +15,9 @@ from expunge.core.rows import bounded_rows
 from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
+from expunge.unlearning.linear.budget import step_cost
 from expunge.unlearning.model_file import SALT
-from expunge.unlearning.networks.head import FEATURES, Head
+from expunge.unlearning.networks.head import BOUND, FEATURES, TARGETS, Head
 from tests.unlearning.linear.deletions import Deletions, distance, optimum
 from tests.unlearning.networks.problems import bits, job_of, network, without
 
@@ -152,7 +153,7 @@ def test_what_is_noised_lies_within_the_proven_reach_of_the_minimiser_at_50_digi
     for rows in ([0, 5], [17], [58, 59, 30]):
         job = without(job, rows)
         outcome = strategy.forget(job, outcome)
-    convex = strategy._convex(job, outcome.secret[FEATURES], outcome.secret["center"])
+    convex = strategy._convex(job, outcome.secret)
     solver = strategy.residual(convex.loss)
     theta = torch.cat([outcome.state["fc.weight"], outcome.state["fc.bias"][:, None]], 1).double()
     theta *= float(outcome.secret["scale"])
@@ -197,6 +198,24 @@ def test_what_an_older_version_knew_of_forgotten_rows_does_not_survive_a_request
     old = known | {"values": torch.ones(7), "vectors": torch.eye(7)}
     found = strategy.forget(without(job, [4]), replace(before, secret=old)).secret
     assert set(found) == set(before.secret) - {SALT}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_state_without_the_targets_as_earlier_versions_saved_it_goes_on_alike(kind):
+    job, strategy = HEADS[kind](7), Head(l2=1e-2)
+    before, asked = strategy.fit(job), without(job, [3, 17])
+    expected = strategy.forget(asked, before)
+    earlier = {n: v for n, v in before.secret.items() if n not in (TARGETS, BOUND)}
+    after = strategy.forget(asked, replace(before, secret=earlier))
+    assert bits(after.state) == bits(expected.state)
+    assert bits(after.secret) == bits(expected.secret)
+
+
+def test_what_a_request_without_a_pass_cost_is_its_step():
+    job, strategy = without(job_of(), [3]), Head(l2=0.05)
+    after = strategy.forget(job, strategy.fit(job_of()))
+    assert not after.read_every_row
+    assert after.flops == step_cost(strategy._convex(job, after.secret)) > 0
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3])
@@ -256,6 +275,17 @@ def test_what_the_user_declares_is_in_the_certificates_lines():
     lines = " ".join(strategy.forget(job, strategy.fit(job_of())).declared)
     assert "no layer but 'fc'" in lines
     assert "vocabulary, scaler" in lines
+
+
+def test_a_draw_too_large_for_the_models_precision_is_handed_out_at_its_largest_number():
+    """An infinity in the file is refused, and whether there is one depends on private records."""
+    job = job_of(network().half())
+    job = replace(job, inputs=job.inputs.half(), public_inputs=job.public_inputs.half())
+    before = Head(tolerance=1.0).fit(job)
+    small = replace(before, secret=before.secret | {"scale": torch.tensor(1e-9).double()})
+    after = Head(tolerance=1.0).forget(without(job, [4]), small)
+    written = with_state(job.module, after.state).fc.weight.detach()
+    assert float(written.abs().max()) == torch.finfo(torch.float16).max
 
 
 def test_half_precision_models_get_the_cast_of_a_certified_draw():
@@ -357,8 +387,6 @@ def test_a_gpu_computes_features_and_solves_the_head_where_the_module_is(monkeyp
         assert {value.device.type for value in outcome.secret.values()} == {"cpu"}
         assert {value.device.type for value in outcome.state.values()} == {"cpu"}
     # On the same features the solver's point is within its tolerance of the minimiser.
-    solved = strategy._convex(
-        without(there, [0, 5]), after.secret[FEATURES], after.secret["center"]
-    )
+    solved = strategy._convex(without(there, [0, 5]), after.secret)
     found = solved.objective.gradient(after.secret["theta"])
     assert float(found.norm()) <= strategy.tolerance

@@ -13,6 +13,7 @@ from expunge.accounting.verification import differences
 from expunge.core.inputs import tensors_in
 from expunge.core.module_state import with_state
 from expunge.errors import InvalidInput
+from expunge.losses.objective import Objective
 from expunge.unlearning import (
     Clipped,
     Head,
@@ -25,8 +26,10 @@ from expunge.unlearning import (
 from expunge.unlearning.networks.head import FEATURES
 from expunge.unlearning.networks.unlearner import TorchUnlearner
 from expunge.unlearning.networks.weights import network_bytes
+from expunge.unlearning.roster import Roster
 from expunge.unlearning.row_store import RowStore
 from expunge.unlearning.strategy import strategy_of
+from tests.unlearning.linear.test_pass_free import Touched, unreachable
 from tests.unlearning.networks.problems import bits, masked, network, rows, texts
 
 SHORT = Training(epochs=1, batch_size=32)
@@ -566,3 +569,33 @@ def test_a_module_whose_parameters_were_tied_since_fit_is_not_certified():
     with pytest.raises(NoCertificate, match="no longer the one"):
         made.forget(1)
     made.fitted_.check_unchanged()
+
+
+def touched(monkeypatch, made, spoil=lambda _: None):
+    """Bytes of tensors that a request reads and makes."""
+    row = 2 * made.fitted_.job.roster.request
+    with monkeypatch.context() as patch, Touched(patch) as count:
+        made.forget([row, row + 1])
+        spoil(made.fitted_)
+    assert not made.fitted_.outcome.read_every_row
+    return count.bytes
+
+
+def test_what_a_request_to_a_head_touches_does_not_grow_with_the_records(monkeypatch):
+    made = []
+    for times in (1, 4):
+        inputs, targets = (torch.cat([part] * times) for part in rows(500, seed=1))
+        one = unlearner(Head(l2=0.05))
+        made.append(one.fit((inputs, targets), public=rows(40, seed=2)))
+    few, many = (touched(monkeypatch, each) for each in made)
+    assert few == many
+    for spoil in (
+        lambda known: known.job.targets.clone(),
+        lambda known: known.outcome.secret[FEATURES].clone(),
+        lambda known: known.check_unchanged(),
+    ):
+        assert touched(monkeypatch, made[1], spoil) > many
+    monkeypatch.setattr(Objective, "__init__", unreachable)
+    for name in ("present", "last", "left", "present_after"):
+        monkeypatch.setattr(Roster, name, property(unreachable))
+    made[1].forget([300, 301])
