@@ -51,7 +51,6 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "sampling/updates/test_lstm_kernels.py": "seeded, by Triton's interpreter",
     "test_architecture.py": "imports",
     "unlearning/networks/test_saved_unlearner.py": "random_state is set; salts are not compared",
-    "unlearning/linear/test_ensemble.py": "a refusal of the ray engine",
     "unlearning/test_strategy.py": "imports",
     "foreign/example.py": "certificates whose noise, if any, is not compared",
     "torture/dying.py": "forks, seeded by what they run; else names of files, not compared",

@@ -80,9 +80,15 @@ def test_terms_are_those_of_the_fit(state):
     assert {name: getattr(state.job, name) for name in for_job} == for_job
     assert {name: getattr(replace(state, copied=True), name) for name in for_fitted} == for_fitted
     assert {"target", "observer", "adaptive_requests", "seed"} == set(for_job)
-    assert {"released", "released_before", "lineage", "issued", "copied", "strategy"} == set(
-        for_fitted
-    )
+    assert {
+        "released",
+        "released_before",
+        "lineage",
+        "issued",
+        "beside",
+        "copied",
+        "strategy",
+    } == set(for_fitted)
 
 
 def test_the_lineage_names_the_fit_and_its_certificates(state):
