@@ -57,6 +57,8 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "workspace/test_readers.py": "models are compared with nothing",
     "workspace/test_regressions.py": "a refusal before anything is drawn",
     "test_printed_lines.py": "command lines as printed: exit status and what they name",
+    "test_container.py": "the container's steps: exit status, and that there is a report",
+    "wheel.py": "command lines as printed, by the wheel: exit status",
 }
 COVERED = {  # what `expunge` asks of the system, and `tests/repeatable.py` replaces
     "secrets.randbits",
