@@ -45,6 +45,7 @@ CHILDREN = {  # other processes, which draw from the system: nothing they draw i
     "core/test_part_engine.py": "only names Ray",
     "core/test_ray_cluster.py": "workers that add numbers",
     "sampling/test_ray_engine.py": "workers of seeded ensembles",
+    "workspace/test_predict.py": "workers that score rows",
     "workspace/test_refresh.py": "workers that add up rows",
     "sampling/updates/test_cpu_kernels.py": "imports",
     "sampling/updates/test_kernels.py": "seeded, by Triton's interpreter",
