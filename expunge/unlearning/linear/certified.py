@@ -59,7 +59,10 @@ from expunge.unlearning.linear.langevin import Langevin
 from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.linear_job import LinearJob, attainable
-from expunge.unlearning.linear.poor_settings import warn_of_poor_settings
+from expunge.unlearning.linear.poor_settings import (
+    warn_of_lifted_delta,
+    warn_of_poor_settings,
+)
 from expunge.unlearning.linear.public_ridge import PublicRidge, choose_ridge
 from expunge.unlearning.linear.saved_estimator import generation_of, write_fitted
 from expunge.unlearning.pricing import check_observer
@@ -230,7 +233,9 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         columns, again = arrivals(self, fitted, X, y), flag("again", again)
         ids = given_ids(ids, X)
         with self.replacing() as keep:
-            return join(fitted, columns, ids, again=again, request=request, keep=keep)[1]
+            after, certificate = join(fitted, columns, ids, again=again, request=request, keep=keep)
+        warn_of_lifted_delta(after.job)
+        return certificate
 
     def exchange(
         self,
@@ -255,7 +260,9 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         ids = given_ids(ids, X)
         columns = arrivals(self, fitted, X, y)
         with self.replacing() as keep:
-            return exchange(fitted, gone, columns, ids, request=request, keep=keep)[1]
+            after, certificate = exchange(fitted, gone, columns, ids, request=request, keep=keep)
+        warn_of_lifted_delta(after.job)
+        return certificate
 
     def refresh(self) -> None:
         """Replace the anchor that requests start from: a pass over the records that are there.
@@ -420,6 +427,8 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         bound: float,
         labels: np.ndarray | None,
         engine: str | PartEngine = HERE,
+        *,
+        released_before: bool = False,
     ) -> Self:
         """Learn from rows on disk, public ones first, bounded and with their labels as numbers.
 
@@ -432,6 +441,7 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
             labels: All labels, sorted; None for a regression.
             engine: Computes the parts of passes, now and at requests: "local", "ray" or one of
                 your own. Certificates do not depend on it.
+            released_before: A model of an earlier fit of these records was handed out.
         """
         self._check_parameters()
         engine = engine_called(engine)
@@ -439,7 +449,7 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         self.n_features_in_ = features.shape[1] - 1
         count = public[0].shape[0]
         roster = Roster(id_rows(None, len(features) - count, count), count)
-        self._learn(features, targets, roster, public, bound, labels, engine)
+        self._learn(features, targets, roster, public, bound, labels, engine, released_before)
         return self
 
     def _learn(
@@ -451,6 +461,7 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
         bound: float,
         labels: np.ndarray | None,
         engine: PartEngine = HERE,
+        released_before: bool = False,
     ) -> None:
         """Learn from bounded rows; only then anything of the estimator changes."""
         ridge = self._public_ridge(public, labels, len(features))
@@ -483,7 +494,7 @@ class Certified(Holding[LinearFitted, Released], Parameters, BaseEstimator):
             outcome=outcome.lay_out(),
             classes=labels,
             released=bool(self.released),
-            released_before=was_released(self._state),
+            released_before=released_before or was_released(self._state),
             lineage=fresh_lineage(),
             labels=None if labels is None else self._origin_of_labels(roster.public),
             ridge=ridge,
