@@ -7,8 +7,8 @@ MissingPackage  a document rests on a package that is not installed, and it is n
 NoCertificate   something that voids the certificate was noticed; the model is untouched
 NotConverged    no solver reached its tolerance
 
-Two are warnings, and no refusals: SettingsWarning, of settings that public records show to be poor,
-and RecordsWarning, of private records that could not be used.
+Two are warnings, and no refusals: SettingsWarning, of settings that public records or counts show
+to be poor, and RecordsWarning, of private records that could not be used.
 """
 
 __all__ = [
@@ -57,7 +57,7 @@ class NotConverged(RuntimeError):
 
 
 class SettingsWarning(UserWarning):
-    """Public records show that these settings make a poor model; the message has the remedy."""
+    """Public records, or counts, show that these settings are poor; the message has the remedy."""
 
 
 class RecordsWarning(UserWarning):

@@ -14,6 +14,7 @@ CALLED_BY_OTHERS = {  # names that a protocol outside of this project calls
     "history_": "likewise",
     "intercept_": "scikit-learn's linear models",
     "_without_absent": "pydantic, where it writes the fields of a certificate",
+    "row_norm_": "what `row_norm='public'` came to, for whoever asks after fit",
     "json_schema": "writes the committed certificate.schema.json, from its test",
 }
 

@@ -5,32 +5,20 @@ from typing import Annotated, Any
 
 import typer
 
-from expunge.cli.output import (
-    Decimal,
-    MaxInflated,
-    Memory,
-    Separator,
-    TextEncoding,
-    csv_form,
-    number,
-    print_json,
-    print_unseen,
-    table_limits,
-)
+from expunge.cli.output import Memory, number, print_json, print_unseen
 from expunge.cli.stages import stages
+from expunge.cli.table_options import Tables, reads_tables
 
 __all__ = ["evaluate"]
 
 
+@reads_tables
 def evaluate(
     workspace: Annotated[Path, typer.Argument()],
     data: Annotated[
         Path, typer.Option(help="Rows with labels: CSV or Parquet; a file, a folder, a pattern.")
     ],
-    max_inflated: MaxInflated = None,
-    separator: Separator = ",",
-    decimal: Decimal = ".",
-    text_encoding: TextEncoding = "utf-8",
+    tables: Tables,
     memory: Memory = 0.5,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -41,8 +29,8 @@ def evaluate(
         document = score(
             workspace,
             data,
-            limits=table_limits(None, max_inflated),
-            form=csv_form(separator, decimal, text_encoding),
+            limits=tables.limits(),
+            form=tables.form,
             memory=memory,
             progress=progress,
         )

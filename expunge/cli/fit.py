@@ -1,30 +1,24 @@
 """`expunge fit WORKSPACE`: learn from your own tables."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from expunge.cli.output import (
-    Address,
-    Decimal,
-    EngineName,
-    MaxInflated,
-    MaxWidth,
-    Separator,
-    TextEncoding,
-    csv_form,
-    print_json,
-    table_limits,
-    tell,
-)
-from expunge.cli.stages import stages
+from expunge.cli.output import Address, EngineName, MaxWidth, print_json
+from expunge.cli.stages import notices, stages
 from expunge.cli.status import show, show_understood
+from expunge.cli.table_options import Tables, reads_tables
+from expunge.cli.unfinished import may_stay_unfinished
 from expunge.unlearning.strategy import strategy_names
+
+if TYPE_CHECKING:
+    from expunge.workspace.fit_again import Forgotten
 
 __all__ = ["fit"]
 
 
+@reads_tables
 def fit(
     workspace: Annotated[Path, typer.Argument(help="Folder to make.")],
     private: Annotated[
@@ -32,6 +26,7 @@ def fit(
     ],
     id: Annotated[str, typer.Option(help="Column of record ids.")],  # noqa: A002
     label: Annotated[str, typer.Option(help="Column to predict.")],
+    tables: Tables,
     public: Annotated[
         Path | None, typer.Option(help="Records that are never deleted; fits the encoding.")
     ] = None,
@@ -103,10 +98,6 @@ def fit(
         typer.Option(help="Share of private records that may go under langevin; 0.1 by default."),
     ] = None,
     max_width: MaxWidth = None,
-    max_inflated: MaxInflated = None,
-    separator: Separator = ",",
-    decimal: Decimal = ".",
-    text_encoding: TextEncoding = "utf-8",
     memory: Annotated[
         float, typer.Option(help="GiB that may grow with the rows; the others stay on disk.")
     ] = 0.5,
@@ -118,10 +109,28 @@ def fit(
             "--publish-names", help="Certificates state the names of requests, which you give them."
         ),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Learn anew in this workspace: these tables take the place of its own."
+        ),
+    ] = False,
+    skip_forgotten: Annotated[
+        bool,
+        typer.Option("--skip-forgotten", help="With --again: leave out who was forgotten before."),
+    ] = False,
+    take_back: Annotated[
+        bool, typer.Option("--take-back", help="With --again: whoever was forgotten comes back.")
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(help="With --again: what to call the request of records that left."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Learn from private and public records, and make a workspace."""
-    from expunge.workspace.fit import fit as make
+    """Learn from private and public records, and make a workspace, or fit again in one."""
+    from expunge.workspace.fit import fit as fit_anew
+    from expunge.workspace.fit_again import fit_again
     from expunge.workspace.options import Options, number_or_public
 
     options = Options(
@@ -145,27 +154,42 @@ def fit(
         text=tuple(text_column or ()),
         text_width=text_width,
     )
-    notices: list[str] = []
-    with stages("fit") as progress:
+    given: dict[str, Any] = {
+        "encoding": encoding,
+        "schema": schema,
+        "limits": tables.limits(max_width),
+        "form": tables.form,
+        "memory": memory,
+        "engine": engine,
+        "address": address,
+    }
+    make = fit_anew
+    if again:
+        make = fit_again
+        given |= {"forgotten": _forgotten(skip_forgotten, take_back), "name": name}
+    elif skip_forgotten or take_back or name is not None:
+        raise typer.BadParameter("needs --again", param_hint=_hint(skip_forgotten, take_back))
+    with may_stay_unfinished(json=json), notices() as notice, stages("fit") as progress:
         document = make(
-            workspace,
-            private,
-            public,
-            options,
-            encoding=encoding,
-            schema=schema,
-            limits=table_limits(max_width, max_inflated),
-            form=csv_form(separator, decimal, text_encoding),
-            memory=memory,
-            engine=engine,
-            address=address,
-            progress=progress,
-            notice=notices.append,
+            workspace, private, public, options, **given, progress=progress, notice=notice
         )
-    for line in notices:
-        tell(line)
     if json:
         print_json(document)
     else:
         show(document)
         show_understood(document)
+
+
+def _forgotten(skip: bool, take_back: bool) -> "Forgotten":
+    """What becomes of private records that were forgotten before.
+
+    Raises:
+        BadParameter: both are wanted.
+    """
+    if skip and take_back:
+        raise typer.BadParameter("is the opposite of --take-back", param_hint="--skip-forgotten")
+    return "skip" if skip else "take back" if take_back else "refuse"
+
+
+def _hint(skip: bool, take_back: bool) -> str:
+    return "--skip-forgotten" if skip else "--take-back" if take_back else "--name"

@@ -10,6 +10,7 @@ import typer
 from expunge.cli.output import Address, EngineName, number, one_line, print_json, read_text, tell
 from expunge.cli.stages import stages
 from expunge.cli.status import show
+from expunge.cli.unfinished import may_stay_unfinished
 
 __all__ = ["forget"]
 
@@ -43,8 +44,8 @@ def forget(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Delete records from the model; without ids, finish what an interrupted run left pending."""
-    from expunge.workspace.forget import Pending, forget_batch
     from expunge.workspace.forget import forget as honour
+    from expunge.workspace.forget import forget_batch
 
     named = _given_requests(workspace, requests, id, ids, name)
     wanted = [record for some in named.values() for record in some] or _given_ids(id, ids)
@@ -57,17 +58,12 @@ def forget(
         "engine": engine,
         "address": address,
     }
-    try:
-        with stages("forget") as progress:
-            if named:
-                each = certificates == "each"
-                document = forget_batch(workspace, named, each=each, progress=progress, **how)
-            else:
-                document = honour(workspace, wanted, name=name, progress=progress, **how)
-    except Pending as error:  # recorded, so not the same as bad input
-        print_json(error.document) if json else show(error.document)
-        print(f"expunge: {one_line(str(error))}", file=sys.stderr)
-        raise typer.Exit(1) from error
+    with may_stay_unfinished(json=json), stages("forget") as progress:
+        if named:
+            each = certificates == "each"
+            document = forget_batch(workspace, named, each=each, progress=progress, **how)
+        else:
+            document = honour(workspace, wanted, name=name, progress=progress, **how)
     if json:
         print_json(document)
         return

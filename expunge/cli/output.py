@@ -12,23 +12,16 @@ import typer
 
 if TYPE_CHECKING:
     from expunge.accounting.json_text import JsonLimits
-    from expunge.workspace.csv_tables import CsvForm
-    from expunge.workspace.table_limits import TableLimits
 
 __all__ = [
     "MESSAGE_LENGTH",
     "QUIET",
     "Address",
-    "Decimal",
     "EngineName",
     "MaxDepth",
-    "MaxInflated",
     "MaxKeys",
     "MaxWidth",
     "Memory",
-    "Separator",
-    "TextEncoding",
-    "csv_form",
     "json_limits",
     "number",
     "one_line",
@@ -37,7 +30,6 @@ __all__ = [
     "print_whatever_comes",
     "read_text",
     "start_logging",
-    "table_limits",
     "tell",
 ]
 
@@ -48,15 +40,7 @@ MaxKeys = Annotated[int | None, typer.Option(min=1, help="Most keys of the JSON 
 MaxWidth = Annotated[
     int | None, typer.Option(min=1, help="Most columns after encoding, one for each category.")
 ]
-MaxInflated = Annotated[
-    int | None, typer.Option(min=1, help="Most bytes of a gzipped or Parquet table once read.")
-]
 Memory = Annotated[float, typer.Option(help="GiB that rows may take at a time.")]
-Separator = Annotated[
-    str, typer.Option(help="Between the cells of a CSV: one character, or the word tab.")
-]
-Decimal = Annotated[str, typer.Option(help="In front of a CSV's fractions: a point or a comma.")]
-TextEncoding = Annotated[str, typer.Option(help="Of a CSV's text: latin-1, cp1252, utf-16 ...")]
 EngineName = Annotated[
     Literal["local", "ray"], typer.Option(help="Where passes over the rows are computed.")
 ]
@@ -105,24 +89,6 @@ def json_limits(keys: int | None, depth: int | None) -> "JsonLimits":
     from expunge.accounting.json_text import USUAL, JsonLimits
 
     return JsonLimits(keys or USUAL.keys, depth or USUAL.depth)
-
-
-def csv_form(separator: str, decimal: str, text_encoding: str) -> "CsvForm":
-    """How CSV files are written, by the options of a command.
-
-    Raises:
-        InvalidInput: an option that says nothing of the kind.
-    """
-    from expunge.workspace.csv_tables import CsvForm
-
-    return CsvForm("\t" if separator in ("tab", "\\t") else separator, decimal, text_encoding)
-
-
-def table_limits(width: int | None, inflated: int | None) -> "TableLimits":
-    """The usual limits on tables, but for those that were given."""
-    from expunge.workspace.table_limits import USUAL, TableLimits
-
-    return TableLimits(width or USUAL.width, inflated or USUAL.inflated)
 
 
 def print_unseen(counts: dict[str, int]) -> None:

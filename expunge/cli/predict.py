@@ -5,32 +5,19 @@ from typing import Annotated
 
 import typer
 
-from expunge.cli.output import (
-    Address,
-    Decimal,
-    EngineName,
-    MaxInflated,
-    Memory,
-    Separator,
-    TextEncoding,
-    csv_form,
-    print_json,
-    print_unseen,
-    table_limits,
-)
+from expunge.cli.output import Address, EngineName, Memory, print_json, print_unseen
 from expunge.cli.stages import stages
+from expunge.cli.table_options import Tables, reads_tables
 
 __all__ = ["predict"]
 
 
+@reads_tables
 def predict(
     workspace: Annotated[Path, typer.Argument()],
     file: Annotated[Path, typer.Argument(help="CSV or Parquet; a file, a folder, a pattern.")],
     output: Annotated[Path, typer.Option(help="CSV or Parquet to write.")],
-    max_inflated: MaxInflated = None,
-    separator: Separator = ",",
-    decimal: Decimal = ".",
-    text_encoding: TextEncoding = "utf-8",
+    tables: Tables,
     memory: Memory = 0.5,
     engine: EngineName = "local",
     address: Address = None,
@@ -44,8 +31,8 @@ def predict(
             workspace,
             file,
             output,
-            limits=table_limits(None, max_inflated),
-            form=csv_form(separator, decimal, text_encoding),
+            limits=tables.limits(),
+            form=tables.form,
             memory=memory,
             engine=engine,
             address=address,

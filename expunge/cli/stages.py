@@ -4,9 +4,18 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from expunge.cli.output import QUIET
+from expunge.cli.output import QUIET, tell
 
-__all__ = ["stages"]
+__all__ = ["notices", "stages"]
+
+
+@contextmanager
+def notices() -> Iterator[Callable[[str], None]]:
+    """A callback for what the operator is told once the work is done, below the line of stages."""
+    lines: list[str] = []
+    yield lines.append
+    for line in lines:
+        tell(line)
 
 
 @contextmanager

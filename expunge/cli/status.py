@@ -46,8 +46,6 @@ def show(document: dict[str, Any]) -> None:
         f"{records['forgotten']:,} forgotten"
     )
     console.print(f"model {document['model']['number']}: {document['model']['sha256'][:16]}")
-    if document["settled"] is not None:
-        console.print(_settings(document["settled"]), markup=False)
     for line in _capacities(document.get("capacity_curve")):
         console.print(line, markup=False)
     for request in document["requests"]:
@@ -55,6 +53,9 @@ def show(document: dict[str, Any]) -> None:
         told = "" if request["certificate"] is None else f", certificate {request['certificate']}"
         name = escape(request["name"])
         console.print(f"{name}: {_records(request['records'])}, {mark}{told}")
+    for fit in document["fits"]:
+        mark = MARKS[fit["state"]]
+        console.print(f"fit {fit['number']}, with model {fit['model']}, {fit['done']}: {mark}")
     for each in document["additions"]:
         what = f"{_records(each['records'])} joined at model {each['model']}, {each['done']}"
         console.print(f"{what}: {MARKS[each['state']]}")
@@ -70,7 +71,8 @@ def show(document: dict[str, Any]) -> None:
         console.print(f"in work: {lease['holder']}, since {lease['taken']}", markup=False)
     certificate = document["certificate"]
     if certificate is None:
-        console.print("no certificate yet: nothing has been deleted")
+        since = " since this fit" if document["fits"] else ""
+        console.print(f"no certificate yet: nothing has been deleted{since}")
         return
     for line in certificate["statement"]:
         console.print(line, markup=False)
@@ -134,18 +136,6 @@ def _show_scores(console: Any, document: dict[str, Any]) -> None:
 
 def _records(count: int) -> str:
     return "1 record" if count == 1 else f"{count:,} records"
-
-
-def _settings(settled: dict[str, Any]) -> str:
-    """The settings of the model in one line, each with where it came from."""
-    parts = [
-        f"{name} {settled[name]:.4g} ({settled[f'{name}_from']})" for name in ("l2", "row_norm")
-    ]
-    if settled["capacity"] is not None:
-        parts.append(f"capacity {settled['capacity']:g}")
-    if settled["features"] is not None:
-        parts.append(f"features: {settled['features']}")
-    return f"settings: strategy {settled['strategy']}, {', '.join(parts)}"
 
 
 def _capacities(curve: dict[str, Any] | None) -> Iterator[str]:

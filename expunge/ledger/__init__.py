@@ -5,6 +5,7 @@ from expunge.ledger.ledger import Ledger
 from expunge.ledger.schema import (
     Addition,
     Busy,
+    Fit,
     IdOutcome,
     JournalEntry,
     Lease,
@@ -18,6 +19,7 @@ __all__ = [
     "Addition",
     "Busy",
     "Entries",
+    "Fit",
     "IdOutcome",
     "JournalEntry",
     "Lease",

@@ -26,16 +26,14 @@ class BatchEntries(RequestEntries):
             if given > 1:
                 raise InvalidInput("request", f"the name {name!r} is there twice")
         for name, ids in asked:
-            if not name.strip():
-                raise InvalidInput("request", "the name is empty")
             if not ids:
                 raise InvalidInput("ids", f"none given in {name!r}")
             check_printable(ids, name)
-            self._check_free(name)
+            self.check_name(name)
         every = [record for _, ids in asked for record in ids]
         self._check_ids(every)
         self._check_remainder(len(every))
-        batch = RequestBatch(tuple(self._record(asked)), each)
+        batch = RequestBatch(tuple(self.record(asked)), each)
         if len(asked) > 1:
             self._make_later()
             first, *_ = batch.numbers

@@ -1,6 +1,8 @@
 """All that a connection to the ledger can be asked, and told."""
 
-from sqlalchemy import insert, select
+from collections.abc import Mapping
+
+from sqlalchemy import delete, insert, select
 
 from expunge.ledger.lease_entries import LeaseEntries
 from expunge.ledger.model_entries import ModelEntries
@@ -29,3 +31,9 @@ class Entries(ModelEntries, LeaseEntries):
 
     def set(self, name: str, value: str) -> None:
         self._connection.execute(insert(settings).values(name=name, value=value))
+
+    def set_anew(self, values: Mapping[str, str]) -> None:
+        """Put these settings in the place of all that there are."""
+        self._connection.execute(delete(settings))
+        rows = [{"name": name, "value": value} for name, value in values.items()]
+        self._connection.execute(insert(settings), rows)

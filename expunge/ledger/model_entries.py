@@ -1,12 +1,16 @@
 """Models and certificates, what made them current, and what of it is honoured."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import func, insert, select, update
 
 from expunge.ledger.batch_entries import BatchEntries
+from expunge.ledger.fits import begin_fit, honour_left_out, left_at
 from expunge.ledger.moment import now
+from expunge.ledger.newcomers import retire
 from expunge.ledger.schema import (
     JournalEntry,
     Model,
@@ -14,6 +18,7 @@ from expunge.ledger.schema import (
     Request,
     State,
     additions,
+    fits,
     journal,
     models,
     requests,
@@ -61,6 +66,48 @@ class ModelEntries(BatchEntries):
             self._connection.execute(insert(certified), row)
         return model
 
+    def begin_fit(
+        self,
+        blocks: Iterable[list[dict[str, Any]]],
+        *,
+        sha256: str,
+        seal: str,
+        evaluation: str | None = None,
+        name: str | None = None,
+        back: Sequence[str] = (),
+        released_before: bool,
+    ) -> Model:
+        """Record a new fit and its model; nothing of the one before is current any more.
+
+        Whoever the new tables lack has left: their request, which nobody made yet, is committed,
+        and so are pending ones whose records have all left.
+
+        Args:
+            blocks: The records of the new tables, as `fits.begin_fit` takes them.
+            name: What to call that request.
+            back: Ids that were forgotten and are in the new tables.
+            released_before: A model of an earlier fit was handed out.
+
+        Raises:
+            InvalidInput: the name is taken.
+        """
+        self._make_later()
+        if back:
+            retire(self._connection, self.rows_of(back))
+        model = self.add_model(sha256=sha256, seal=seal, evaluation=evaluation)
+        fit, left = begin_fit(
+            self._connection, self._where, blocks, model.number, released_before=released_before
+        )
+        if left:
+            self.record([(self.check_name(name), left)])
+        honour_left_out(self._connection, fit)
+        self.erase_earlier(model)
+        return model
+
+    def left_at(self) -> Mapping[int, int]:
+        """The first model of the fit that honoured a request, by the request's number."""
+        return left_at(self._connection)
+
     def _commit(self, request: Request) -> None:
         waiting = requests.c.number == request.number, requests.c.state == "pending"
         moved = self._connection.execute(update(requests).where(*waiting).values(state="committed"))
@@ -69,13 +116,14 @@ class ModelEntries(BatchEntries):
 
     def close_committed(self) -> None:
         """Call honoured what is committed: the files that were to be erased for it are."""
-        for table in (requests, *(each for each in (journal, additions) if self._has(each))):
+        for table in (requests, *(each for each in (journal, additions, fits) if self._has(each))):
             committed = update(table).where(table.c.state == "committed")
             self._connection.execute(committed.values(state="honoured"))
 
     def has_committed(self) -> bool:
         """Whether a request, an addition or a refresh still has files to erase."""
-        done = any(each.state == "committed" for each in (*self.journal(), *self.additions()))
+        entries = (*self.journal(), *self.additions(), *self.fits())
+        done = any(each.state == "committed" for each in entries)
         return done or bool(self.requests("committed"))
 
     def refresh_model(self, model: Model, *, seal: str) -> Model:
@@ -114,6 +162,15 @@ class ModelEntries(BatchEntries):
             query = query.where(certified.c.model.in_(made))
         rows = self._connection.execute(query.order_by(certified.c.number))
         return {row.number: row.document for row in rows}
+
+    def chains(self) -> list[dict[int, str]]:
+        """The certificates of each fit, the first one's first: each fit begins a chain anew."""
+        begins = [1, *(fit.model for fit in self.fits())]
+        chains: list[dict[int, str]] = [{} for _ in begins]
+        query = select(certified).order_by(certified.c.number)
+        for row in self._connection.execute(query):
+            chains[bisect_right(begins, row.model) - 1][row.number] = row.document
+        return chains
 
     def certificate_of(self, model: Model) -> str | None:
         """The certificate of a model, the last where it has several."""

@@ -5,12 +5,13 @@ former      the row that it had, and the request that forgot it, so that all are
 requested   no longer names it: it can be asked for again
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from expunge.errors import InvalidInput
+from expunge.ledger.fits import next_row
 from expunge.ledger.moment import now
 from expunge.ledger.schema import (
     Addition,
@@ -29,7 +30,7 @@ from expunge.ledger.sealed_records import (
     sealed_records,
 )
 
-__all__ = ["add_rows", "arrival_problems"]
+__all__ = ["add_rows", "arrival_problems", "retire"]
 
 CHUNK = 500  # ids in one statement
 
@@ -64,7 +65,7 @@ def add_rows(connection: Connection, where: str, ids: Sequence[str], model: int)
         InvalidInput: an id is there; it is named.
     """
     count = sealed_records(connection, where)
-    first = count.records
+    first = next_row(connection, count)
     for start in range(0, len(ids), CHUNK):
         some = ids[start : start + CHUNK]
         rows = [record_row(id_, "private", first + start + at) for at, id_ in enumerate(some)]
@@ -88,7 +89,7 @@ def _write(
         connection.execute(insert(records), fresh)
     back = [row for row in rows if row["id"] in known]
     if back:
-        _retire(connection, known)
+        retire(connection, known)
         this = records.c.id == bindparam("known")
         values = {name: bindparam(name) for name in ("place", "seal")}
         connection.execute(
@@ -98,14 +99,17 @@ def _write(
     return count.with_rows(rows).with_others(row.seal for row in known.values())
 
 
-def _retire(connection: Connection, known: dict[str, Any]) -> None:
+def retire(connection: Connection, known: Mapping[str, Any]) -> None:
     """Note which rows these ids had, and take them off the requests that forgot them.
 
     Raises:
         InvalidInput: a record is still there; it is named.
     """
-    gone = no_longer_pending().where(requested.c.record.in_(list(known)))
-    forgot = {row.record: row.request for row in connection.execute(gone)}
+    forgot: dict[str, int] = {}
+    for start in range(0, len(known), CHUNK):
+        some = list(known)[start : start + CHUNK]
+        gone = no_longer_pending().where(requested.c.record.in_(some))
+        forgot |= {row.record: row.request for row in connection.execute(gone)}
     for id_ in known:
         if id_ not in forgot:
             raise InvalidInput("ids", f"{id_!r} is there already")
@@ -113,4 +117,5 @@ def _retire(connection: Connection, known: dict[str, Any]) -> None:
         {"place": row.place, "record": id_, "request": forgot[id_]} for id_, row in known.items()
     ]
     connection.execute(insert(former), rows)
-    connection.execute(delete(requested).where(requested.c.record.in_(list(known))))
+    this = requested.c.record == bindparam("known")
+    connection.execute(delete(requested).where(this), [{"known": id_} for id_ in known])

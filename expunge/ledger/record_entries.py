@@ -11,9 +11,11 @@ from sqlalchemy.exc import IntegrityError
 
 from expunge.errors import InvalidInput
 from expunge.ledger.connected import Connected
+from expunge.ledger.fits import current_fit, later_fits
 from expunge.ledger.newcomers import add_rows, arrival_problems
 from expunge.ledger.schema import (
     Addition,
+    Fit,
     IdOutcome,
     Model,
     Role,
@@ -42,8 +44,11 @@ BLOCK = 50_000  # records that are added at a time
 class RecordEntries(Connected):
     """What the ledger says of records."""
 
-    def add_records(self, ids: Iterable[str], role: Role) -> None:
+    def add_records(self, ids: Iterable[str], role: Role, *, first: int = 0) -> None:
         """Add records, whose rows follow those that are there, in this order.
+
+        Args:
+            first: The row of the first of all.
 
         Raises:
             InvalidInput: an id is there already; it is named.
@@ -51,7 +56,8 @@ class RecordEntries(Connected):
         count = sealed_records(self._connection, self._where)
         ids = iter(ids)
         while some := list(islice(ids, BLOCK)):
-            rows = [record_row(id_, role, count.records + at) for at, id_ in enumerate(some)]
+            begin = first + count.records
+            rows = [record_row(id_, role, begin + at) for at, id_ in enumerate(some)]
             try:
                 with self._connection.begin_nested():
                     _insert_rows(self._connection, records, rows)
@@ -70,20 +76,63 @@ class RecordEntries(Connected):
         """The rows of these records in the model's tables, public ones first.
 
         Raises:
-            InvalidInput: an id is not known; it is named.
+            InvalidInput: an id is not known, or its record left before this fit; it is named.
         """
-        known = self.rows_of(ids)
+        known, first = self.rows_of(ids), self.fit().first
         for id_ in ids:
             if id_ not in known:
                 raise InvalidInput("ids", f"{id_!r} is unknown")
-        return [known[id_].place for id_ in ids]
+            if known[id_].place < first:
+                raise InvalidInput("ids", f"{id_!r} left before this fit")
+        return [known[id_].place - first for id_ in ids]
+
+    def record_blocks(self) -> Iterator[list[dict[str, Any]]]:
+        """Every record as a row of the table, many at a time.
+
+        Raises:
+            Altered: one is not as it was written.
+        """
+        connection = self._connection.execution_options(yield_per=BLOCK)
+        for rows in connection.execute(select(records)).partitions():
+            check_rows(self._where, rows)
+            yield [row._asdict() for row in rows]
+
+    def forgotten(self) -> set[str]:
+        """The ids of all records that are forgotten, in any fit, but for those that came back."""
+        gone = no_longer_pending().subquery()
+        left = select(records.c.id).where(records.c.place < self.fit().first)
+        return {*self._scalars(select(gone.c.record)), *self._scalars(left)}
+
+    def in_this_fit(self, ids: Sequence[str]) -> list[str]:
+        """Those of these ids whose records the tables of this fit have, or had."""
+        known, first = self.rows_of(ids), self.fit().first
+        return [id_ for id_ in ids if known[id_].place >= first]
+
+    def fit(self) -> Fit:
+        """The fit that the current model is of."""
+        return current_fit(self._connection)
+
+    def fits(self) -> list[Fit]:
+        """Every fit after the first, in order."""
+        return later_fits(self._connection)
 
     def counts(self) -> dict[str, int]:
-        """How many records are public, private and still present, and forgotten."""
-        count = sealed_records(self._connection, self._where)
-        gone = self._scalar(select(func.count()).select_from(no_longer_pending().subquery()))
-        gone += count_former(self._connection)
-        return {"public": count.public, "private": count.private - gone, "forgotten": gone}
+        """How many records are public, private and still present, and forgotten, in any fit."""
+        count, here = sealed_records(self._connection, self._where), self.counts_of_fit()
+        private = here["records"] - count.public - here["forgotten"]
+        gone = count.private - private
+        return {"public": count.public, "private": private, "forgotten": gone}
+
+    def counts_of_fit(self) -> dict[str, int]:
+        """How many records this fit has had, public ones too, and how many of them it forgot."""
+        count, fit = sealed_records(self._connection, self._where), self.fit()
+        gone = no_longer_pending()
+        if fit.first:
+            gone = gone.join(records, records.c.id == requested.c.record)
+            gone = gone.where(records.c.place >= fit.first)
+        forgotten = self._scalar(select(func.count()).select_from(gone.subquery()))
+        forgotten += count_former(self._connection, fit.first)
+        return {"records": count.records - fit.earlier, "forgotten": forgotten}
 
     def outcomes(self, ids: Sequence[str], *, doubt: bool = True) -> dict[str, IdOutcome]:
         """What a request would make of each of these ids, as the records stand now.
@@ -100,8 +149,9 @@ class RecordEntries(Connected):
     def _outcomes(self, ids: Sequence[str]) -> dict[str, IdOutcome]:
         """The same, taking the ledger's word that an id is unknown."""
         known, asked = self.rows_of(ids), self.requests_of(ids)
-        pending = set(self._scalars(_PENDING))
+        pending, first = set(self._scalars(_PENDING)), self.fit().first
         gone = {record for record, number in asked.items() if number not in pending}
+        gone |= {record for record, row in known.items() if row.place < first}
         return {record: _outcome(known.get(record), record in gone) for record in ids}
 
     def check_arrivals(self, ids: Sequence[str], *, again: bool, replace: bool) -> None:

@@ -24,13 +24,12 @@ class RequestEntries(RecordEntries):
             InvalidInput: naming every id that is repeated, unknown, public, already forgotten or
                 already asked for, or a request's name that is taken.
         """
-        name = self.check_request(ids, name)
-        (request,) = self._record([(name, ids)])
+        (request,) = self.record([(self.check_request(ids, name), ids)])
         return request
 
-    def _record(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Request]:
-        """Record pending requests, which were checked."""
-        first = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
+    def record(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Request]:
+        """Record pending requests, by their names, which were checked."""
+        first = self._next_request()
         made = [
             Request(number, name, now(), "pending", tuple(ids))
             for number, (name, ids) in enumerate(asked, start=first)
@@ -50,24 +49,27 @@ class RequestEntries(RecordEntries):
         """
         if not ids:
             raise InvalidInput("ids", "none given")
-        if name is not None and not name.strip():
-            raise InvalidInput("request", "the name is empty")
-        check_printable(ids, name)
+        check_printable(ids, None)
         self._check_ids(ids)
         self._check_remainder(len(ids))
-        number = 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
-        name = f"request {number}" if name is None else name
-        self._check_free(name)
-        return name
+        return self.check_name(name)
 
-    def _check_free(self, name: str) -> None:
-        """Check that no request has this name.
+    def check_name(self, name: str | None) -> str:
+        """Check that the next request can have this name; returns it, or the usual one for None.
 
         Raises:
-            InvalidInput: one has.
+            InvalidInput: it is taken, empty, or cannot be printed.
         """
+        if name is not None and not name.strip():
+            raise InvalidInput("request", "the name is empty")
+        check_printable((), name)
+        name = f"request {self._next_request()}" if name is None else name
         if self._scalar(select(requests.c.number).where(requests.c.name == name)) is not None:
             raise InvalidInput("request", f"the name {name!r} is taken")
+        return name
+
+    def _next_request(self) -> int:
+        return 1 + (self._scalar(select(func.max(requests.c.number))) or 0)
 
     def find_request(self, ids: Sequence[str], name: str | None = None) -> Request | None:
         """The request that was made before for exactly these records, under this name if any.
@@ -140,6 +142,7 @@ class RequestEntries(RecordEntries):
     def _check_remainder(self, more: int) -> None:
         """Check that a record remains; without any there is nothing to compare a model with."""
         counts = self.counts()
-        asked = sum(len(request.records) for request in self.requests("pending"))
+        pending = self.requests("pending")
+        asked = sum(len(self.in_this_fit(request.records)) for request in pending)
         if counts["public"] + counts["private"] <= asked + more:
             raise InvalidInput("ids", "no record would remain, so there is no comparator")

@@ -11,6 +11,8 @@ batches       requests that one model is to honour at once, by the number of the
 additions     which rows joined at which model; `committed` and `honoured` as a request is
 models        every model that was current once; the last one is current now
 certificates  canonical JSON, each about one model
+fits          every fit after the first, and the row its records begin with (`ledger.fits`)
+left_out      which requests a fit honoured, because its tables lack their records
 lease         one row: who works on the requests, under which number
 journal       what was done without a request: a `refresh` of the secret state, which is `committed`
               until the state before it is erased, then `honoured`
@@ -38,6 +40,7 @@ __all__ = [
     "LATER",
     "Addition",
     "Busy",
+    "Fit",
     "JournalEntry",
     "Lease",
     "Model",
@@ -153,7 +156,27 @@ journal = Table(
     Column("state", String, nullable=False),
 )
 
-LATER = (journal, former, additions, batches)  # which a ledger of an earlier version lacks
+fits = Table(
+    "fits",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("model", ForeignKey("models.number"), nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("earlier", BigInteger, nullable=False),
+    Column("released_before", Integer, nullable=False),
+    Column("done", String, nullable=False),
+    Column("state", String, nullable=False),
+)
+
+left_out = Table(
+    "left_out",
+    metadata,
+    Column("request", ForeignKey("requests.number"), primary_key=True),
+    Column("fit", ForeignKey("fits.number"), nullable=False),
+)
+
+# Which a ledger of an earlier version lacks.
+LATER = (journal, former, additions, batches, fits, left_out)
 
 seals = Table(
     "seals",
@@ -252,6 +275,30 @@ class Addition:
         """The addition for whoever asks what was done; rows are of no use to them."""
         names = ("number", "model", "records", "done", "state")
         return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit of the workspace; all but the first took the place of another.
+
+    Args:
+        model: Its first.
+        first: The row of its first record: rows go on, so that no two records ever share one.
+        earlier: How many records are counted that no later fit has: they left before this one.
+        released_before: A model of an earlier fit was handed out.
+    """
+
+    number: int
+    model: int
+    first: int
+    earlier: int
+    released_before: bool
+    done: str
+    state: State
+
+    def document(self) -> dict[str, Any]:
+        """The fit for whoever asks what was done."""
+        return {name: getattr(self, name) for name in ("number", "model", "done", "state")}
 
 
 @dataclass(frozen=True)

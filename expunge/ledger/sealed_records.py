@@ -145,11 +145,12 @@ def check_records(connection: Connection, where: str) -> int:
     return count.records
 
 
-def count_former(connection: Connection) -> int:
-    """How many records were forgotten whose ids came back since."""
+def count_former(connection: Connection, first: int = 0) -> int:
+    """How many records, of this row or a later one, were forgotten whose ids came back since."""
     if not inspect(connection).has_table(former.name):
         return 0  # a ledger of an earlier version
-    return connection.execute(select(func.count()).select_from(former)).scalar() or 0
+    query = select(func.count()).select_from(former).where(former.c.place >= first)
+    return connection.execute(query).scalar() or 0
 
 
 def no_longer_pending() -> Any:

@@ -57,10 +57,10 @@ def page(document: dict[str, Any]) -> str:
 
     Args:
         document: `title`, `data`, `operator` (or None), `written`, `model` (number and created, or
-            None), `requests` with `names_published`, `joined` (may be missing), `records`,
-            `certificate` (or None), `checked` (a sentence), `commands`, `strategies` with `longest`
-            (of weights, or None), `retraining` (a sentence), `evaluations` (each with `on`),
-            `trade_offs` (or None), `audit` (or None).
+            None), `requests` with `names_published`, `joined` and `fits` (may be missing),
+            `records`, `certificate` (or None), `checked` (a sentence), `commands`, `strategies`
+            with `longest` (of weights, or None), `retraining` (a sentence), `evaluations` (each
+            with `on`), `trade_offs` (or None), `audit` (or None).
     """
     certificate, audit = document["certificate"], document["audit"]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -70,6 +70,7 @@ def page(document: dict[str, Any]) -> str:
     judged = _judged(document["evaluations"])
     values: dict[str, Any] = document | {
         "joined": document.get("joined", []),
+        "fits": document.get("fits", []),
         "style": Markup(sources.joinpath("page.css").read_text("utf-8")),
         "version": expunge.__version__,
         "evaluations": judged,

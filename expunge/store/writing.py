@@ -132,15 +132,18 @@ class Writer:
         self._added.add(made)
         return made
 
-    def prepare(self, generation: Generation) -> str:
+    def prepare(self, generation: Generation, *, anew: bool = False) -> str:
         """Write everything but the switch to it; returns the seal of the new generation.
+
+        Args:
+            anew: It is of a new fit, which takes the place of another, with its requests.
 
         Raises:
             InvalidInput: it may not replace what is there.
         """
         before = read_index(self.folder)
         _check_certificate(generation)
-        _check_may_replace(self.folder, before, generation)
+        _check_may_replace(self.folder, before, generation, anew)
         token = secrets.token_hex(8)
         folder, inside, stated = self.folder, self.inside, generation.certificate
         text = None if stated is None else f"{stated.readable()}\n".encode()
@@ -245,14 +248,17 @@ def _check_certificate(generation: Generation) -> None:
         raise InvalidInput("model", "is not the one that its certificate is about")
 
 
-def _check_may_replace(folder: Path, before: Index | None, generation: Generation) -> None:
+def _check_may_replace(
+    folder: Path, before: Index | None, generation: Generation, anew: bool
+) -> None:
     """Check that no request is undone, and that what lies on top is ours.
 
     Raises:
         InvalidInput: the folder holds requests that this state does not know, or another's model.
     """
     if before is not None:
-        generation.lineage.check_follows(before.lineage, str(folder))
+        if not anew:
+            generation.lineage.check_follows(before.lineage, str(folder))
         check_on_top(folder, before)
         return
     path, known = folder / CERTIFICATE, None

@@ -76,11 +76,13 @@ class Holding(Generic[State, Handed]):
 def was_released(before: Any) -> bool:
     """Whether a model of an earlier fit was handed out; what was pickled or released was.
 
+    Models after a request are made to be handed out, so a certificate says that one was.
+
     Args:
         before: The earlier fit's state, or what of it may be handed out; None for no fit.
     """
     if isinstance(before, Fitted):
-        return before.released or before.released_before
+        return before.released or before.released_before or before.certificate is not None
     return before is not None
 
 

@@ -24,16 +24,15 @@ import pyarrow as pa
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.ledger import Entries, Lease, Model, Overtaken
 from expunge.store import read, sole_writer
-from expunge.workspace.at_work import work_alone
+from expunge.workspace.at_work import status_after, work_alone
 from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.folder import Folder, current_model
-from expunge.workspace.forget import Pending
 from expunge.workspace.given_ids import known_ids
 from expunge.workspace.options import Options
 from expunge.workspace.private_block import PrivateRules, stack_rows
 from expunge.workspace.private_values import Unread
 from expunge.workspace.record_chunks import with_more_records
-from expunge.workspace.status import status
+from expunge.workspace.spoken_warnings import telling
 from expunge.workspace.table_blocks import table_blocks
 from expunge.workspace.table_limits import USUAL, TableLimits
 from expunge.workspace.table_reader import TableReader
@@ -92,7 +91,9 @@ def add(
         replace: Put the records in the place of those with the same ids, which are forgotten in the
             same request: one certificate, all or nothing.
         name: What to call that request.
-        limits, form, notice: As for `fit`.
+        limits, form: As for `fit`.
+        notice: Told how many values could not be read, and that delta is no longer small for so
+            many records: for the operator alone.
 
     Raises:
         InvalidInput: a table or ids that cannot be taken, each culprit named; nothing was changed.
@@ -106,20 +107,13 @@ def add(
     arrivals = _read(folder, private, limits, form, notice, (again, replace, name))
     folder.look(lambda entries, _: arrivals.check(entries))
     left = work_alone(
-        folder, lambda lease, before: _join(folder, lease, before, arrivals, progress), progress
+        folder,
+        lambda lease, before: _join(folder, lease, before, arrivals, progress, notice),
+        progress,
     )
-    folder.ledger.close()
     LOG.info("add: %d records have joined", len(arrivals.ids))
-    document = status(workspace) | {"joined": len(arrivals.ids)}
-    if left:
-        first, *others = left
-        more = f" and {len(others)} more" if others else ""
-        raise Pending(
-            f"the records have joined, but the state before is not erased: {first}{more}; "
-            f"repair it, then run expunge forget {folder.path}",
-            document,
-        )
-    return document
+    done = "the records have joined, but the state before"
+    return status_after(folder, left, done, "forget", {"joined": len(arrivals.ids)})
 
 
 def _read(
@@ -172,7 +166,12 @@ def _check_known(path: Path, table: pa.Table, rules: PrivateRules) -> None:
 
 
 def _join(
-    folder: Folder, lease: Lease, before: Model, arrivals: _Arrivals, progress: Progress
+    folder: Folder,
+    lease: Lease,
+    before: Model,
+    arrivals: _Arrivals,
+    progress: Progress,
+    notice: Progress,
 ) -> None:
     """Train and write outside any transaction, then commit.
 
@@ -181,7 +180,13 @@ def _join(
         InvalidInput: records that can no longer join.
         Refused: there is no certificate.
     """
-    gone, counts = folder.look(lambda entries, _: (_places(entries, arrivals), entries.counts()))
+    gone, public, there = folder.look(
+        lambda entries, _: (
+            _places(entries, arrivals),
+            entries.counts()["public"],
+            entries.counts_of_fit()["records"],
+        )
+    )
     with sole_writer(folder.saved, seal=before.seal) as writer:
         from expunge.workspace.current_model import loaded
         from expunge.workspace.honour import write_generation
@@ -189,10 +194,11 @@ def _join(
         progress("loading")
         model = loaded(folder, before)
         progress(f"{len(arrivals.ids):,} records join")
-        certificate = _joined(model, arrivals, [row - counts["public"] for row in gone])
+        with telling(notice):
+            certificate = _joined(model, arrivals, [row - public for row in gone])
         progress("writing")
         records = with_more_records(
-            read(folder.saved), gone, arrivals.options.id, arrivals.table, sum(counts.values())
+            read(folder.saved), gone, arrivals.options.id, arrivals.table, there
         )
         files = write_generation(folder, writer, model, records)
         stated = [] if certificate is None else [certificate.canonical()]

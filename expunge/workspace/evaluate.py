@@ -23,12 +23,12 @@ from expunge.unlearning.linear.public_model import public_model
 from expunge.workspace.block_size import MEMORY, block_rows, rows_known
 from expunge.workspace.csv_tables import PLAIN, CsvForm
 from expunge.workspace.encoding import Encoding
-from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.folder import PUBLIC, Folder
 from expunge.workspace.given_once import GivenOnce
 from expunge.workspace.labels import check_labelled, labels_of
 from expunge.workspace.options import Options
 from expunge.workspace.private_values import Unread, private_labels
-from expunge.workspace.public_records import PUBLIC, public_records
+from expunge.workspace.public_records import public_records
 from expunge.workspace.rate import RowRate
 from expunge.workspace.scores import LabelCount, Score
 from expunge.workspace.table_limits import USUAL, TableLimits
@@ -140,7 +140,7 @@ def _refuse_unknown(data: Path, options: Options, head: LinearHead, labels: Labe
 def _public_model(
     folder: Folder, public: str, options: Options, encoding: Encoding, beside: LinearHead
 ) -> LinearHead | None:
-    path, table = folder.records_file(PUBLIC_RECORDS), public_records(folder, public)
+    path, table = folder.public_file(public), public_records(folder, public)
     if table is None:
         return None
     rows, labels = encoding.encode(path, table), labels_of(path, table, options)

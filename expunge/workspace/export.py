@@ -23,10 +23,10 @@ from expunge.workspace.current_model import head_of
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import read_evaluation
 from expunge.workspace.exported_pipeline import onnx_bytes, pipeline_of, skops_bytes
-from expunge.workspace.folder import Folder
+from expunge.workspace.folder import PUBLIC, Folder
 from expunge.workspace.model_card import model_card
 from expunge.workspace.options import Options
-from expunge.workspace.public_records import PUBLIC, evaluate_on_public
+from expunge.workspace.public_records import evaluate_on_public
 
 __all__ = ["Format", "export"]
 

@@ -27,7 +27,7 @@ from expunge.store.writing import Writer
 from expunge.unlearning.linear import saved_rows
 from expunge.unlearning.linear.chunk_columns import chunk_of
 from expunge.unlearning.linear.saved_rows import ROWS, ChunkReader
-from expunge.workspace.private_block import PrivateRules
+from expunge.workspace.private_block import PrivateBlock, PrivateRules
 from expunge.workspace.private_values import Unread
 from expunge.workspace.record_chunks import record_chunks
 
@@ -43,6 +43,8 @@ class FitRows:
     Args:
         rules: How private tables are read.
         bound: What norms are bounded to.
+        first: The row of the first record in the ledger.
+        admit: Takes out of a block who may not be in it.
     """
 
     writer: Writer
@@ -51,6 +53,9 @@ class FitRows:
     bound: float
     rows: int = 0
     private: int = 0
+    read: int = 0  # rows of the private table, whoever is admitted
+    first: int = 0
+    admit: Callable[[PrivateBlock], PrivateBlock] = lambda block: block
     chunks: list[Chunk] = field(default_factory=list)
     unread: Unread = field(default_factory=Unread)
     _rows: list[tuple[Any, torch.Tensor]] = field(default_factory=list)  # that wait
@@ -60,7 +65,7 @@ class FitRows:
     def write_public(self, ids: Iterable[str], rows: Any, labels: np.ndarray) -> None:
         """Write the public rows, which are encoded; they come first."""
         with self.ledger.writing() as entries:
-            entries.add_records(ids, "public")
+            entries.add_records(ids, "public", first=self.first)
         self._write(rows, labels)
         self._recorded = self.rows
 
@@ -95,14 +100,18 @@ class FitRows:
         Raises:
             InvalidInput: as `write_private`.
         """
-        block = self.rules.read(path, table, self.unread, 1 + self.private)
+        block = self.rules.read(path, table, self.unread, 1 + self.read)
+        self.read += len(block.ids)
+        block = self.admit(block)
+        if not block.ids:
+            return
         table = block.table
         for id_ in block.ids:
             if id_ in public:
                 raise InvalidInput(str(path), f"id {id_!r} is in the public table as well")
         try:
             with self.ledger.writing() as entries:
-                entries.add_records(block.ids, "private")
+                entries.add_records(block.ids, "private", first=self.first)
         except InvalidInput as error:
             raise InvalidInput(str(path), f"id {error.problem}") from error
         if self._records and not table.schema.equals(self._records[0].schema):

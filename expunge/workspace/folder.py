@@ -3,10 +3,11 @@
     ledger.sqlite                  what was asked and done; the truth
     models/<sha256>.safetensors    the current model
     certificates/<n>.json          written from the ledger
-    records/public.parquet         the public records as given
+    records/public.parquet         the public records as given; public-N.parquet those of fit N
     secret/saved/                  what the next request starts from; never handed out (`store`):
                                    the model's state, and in chunks the private records as given,
                                    without those that were forgotten, and their encoded rows
+    secret/arriving.sqlite         ids of the records of a new fit, until it is current
     secret/.lock                   while a process works on the requests
     audit.json                     the last audit, which the report shows
 
@@ -35,17 +36,20 @@ from expunge.store.layout import INDEX, SECRET
 from expunge.store.lock import hold_lock
 from expunge.workspace.audit_record import AUDIT
 
-__all__ = ["PUBLIC_RECORDS", "Folder", "current_model"]
+__all__ = ["LEDGER", "PUBLIC", "PUBLIC_RECORDS", "Folder", "current_model"]
 
 Seen = TypeVar("Seen")
 Result = TypeVar("Result")
+PUBLIC = "public"  # the setting that says which file holds the public records, if any
 PUBLIC_RECORDS = "public.parquet"
+LEDGER = "ledger.sqlite"
 LINK = "is a link; delete what it leads to, then the link"
 # Names that we give, unfinished files included; whatever else lies there is not ours to sweep.
 OURS = {
     "models": re.compile(r"\.?[0-9a-f]{64}\.safetensors.*"),
     "certificates": re.compile(r"\.?\d+\.json.*"),
-    "records": re.compile(r"\.?public\.parquet.*"),
+    "records": re.compile(r"\.?public(-\d+)?\.parquet.*"),
+    "secret": re.compile(r"arriving\.sqlite.*"),
     ".": re.compile(r"\.audit\.json\..*"),
 }
 
@@ -55,7 +59,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.ledger = Ledger(path / "ledger.sqlite")
+        self.ledger = Ledger(path / LEDGER)
 
     @classmethod
     def opened(cls, path: Path) -> "Folder":
@@ -64,7 +68,7 @@ class Folder:
         Raises:
             InvalidInput: there is no workspace.
         """
-        if not (path / "ledger.sqlite").is_file():
+        if not (path / LEDGER).is_file():
             raise InvalidInput(str(path), "not a workspace; make one with expunge fit")
         return cls(path)
 
@@ -76,6 +80,17 @@ class Folder:
 
     def records_file(self, name: str) -> Path:
         return self.path / "records" / name
+
+    def public_file(self, setting: str) -> Path:
+        """The file of the public records, by what the ledger says of them (`public_records`)."""
+        stated = json.loads(setting)
+        name = stated["file"] if isinstance(stated, dict) else PUBLIC_RECORDS
+        return self.records_file(name)
+
+    @property
+    def arriving(self) -> Path:
+        """Where the ids of a new fit lie, until it is current."""
+        return self.path / "secret/arriving.sqlite"
 
     @property
     def saved(self) -> Path:
@@ -115,7 +130,7 @@ class Folder:
         model = current_model(entries)
         keep = {
             self.model_file(model.sha256),
-            self.records_file(PUBLIC_RECORDS),
+            self.public_file(entries.setting(PUBLIC)),
             *map(self.certificate_file, entries.certificates()),
         }
         return tuple(
@@ -132,7 +147,7 @@ class Folder:
             public: What the ledger says of the public records.
         """
         paths = [self.model_file(model.sha256)]
-        paths += [] if json.loads(public) is None else [self.records_file(PUBLIC_RECORDS)]
+        paths += [] if json.loads(public) is None else [self.public_file(public)]
         paths.append(self.saved / SECRET / INDEX)
         paths = [path for path in paths if not path.exists()]
         with suppress(InvalidInput):  # a damaged index is what verify finds

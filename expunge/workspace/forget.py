@@ -27,24 +27,17 @@ from pathlib import Path
 from typing import Any
 
 from expunge.core.part_engine import PartEngine, working
-from expunge.errors import InvalidInput, Refused
+from expunge.errors import InvalidInput
 from expunge.ledger import Entries, IdOutcome, Request
+from expunge.workspace.at_work import Pending
 from expunge.workspace.folder import Folder
 from expunge.workspace.given_ids import known_ids
 from expunge.workspace.see_through import Worked, see_through, unfinished
 from expunge.workspace.status import status
 
-__all__ = ["Pending", "forget", "forget_batch", "outcomes_to_skip"]
+__all__ = ["forget", "forget_batch", "outcomes_to_skip"]
 
 Progress = Callable[[str], None]
-
-
-class Pending(Refused):
-    """A request is recorded, but not honoured yet; `document` is the status as it stands."""
-
-    def __init__(self, problem: str, document: dict[str, Any]) -> None:
-        super().__init__(problem)
-        self.document = document
 
 
 def forget(

@@ -11,7 +11,7 @@ from expunge.store import read
 from expunge.store.layout import INDEX, SECRET
 from expunge.workspace.audit_record import AUDIT, read_audit
 from expunge.workspace.current_model import loaded
-from expunge.workspace.folder import PUBLIC_RECORDS, Folder
+from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options
 from expunge.workspace.public_records import read_public
 
@@ -43,11 +43,11 @@ def generation_differences(
     return [*faults, *_setting_differences(estimator, Options.of(options), head)]
 
 
-def covered_files(folder: Folder, model: Model, certificates: int) -> list[str]:
+def covered_files(folder: Folder, model: Model, public: str, certificates: int) -> list[str]:
     """Every file that was read, by its path in the workspace."""
     paths = [folder.path / "ledger.sqlite", folder.model_file(model.sha256)]
     paths += [folder.certificate_file(number + 1) for number in range(certificates)]
-    paths += [folder.records_file(PUBLIC_RECORDS), folder.saved / SECRET / INDEX]
+    paths += [folder.public_file(public), folder.saved / SECRET / INDEX]
     paths += [folder.saved / name for name in read(folder.saved, seal=model.seal).names]
     paths += [folder.path / AUDIT] if (folder.path / AUDIT).exists() else []
     there = {path for path in paths if path.exists()}  # a certificate may be still to be written

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from expunge.accounting.certificate import Certificate
@@ -35,27 +35,28 @@ def honour(
         Refused, InvalidInput, OSError: the requests are pending as before, unless they are
             committed and only erasing failed.
     """
-    ids = [record for request in batch.requests for record in request.records]
-    before, options, rows, public = folder.look(
+    before, options, each, rows, public = folder.look(
         lambda entries, model: (
             model,
             entries.setting("options"),
-            entries.places(ids),
+            each := [entries.in_this_fit(request.records) for request in batch.requests],
+            [entries.places(ids) for ids in each],
             entries.counts()["public"],
         )
     )
-    options = Options.of(options)
+    options, ids = Options.of(options), list(chain(*each))
     with sole_writer(folder.saved, seal=before.seal) as writer:
         called = _title(batch)
         progress(f"{called}: loading")
         model = loaded(folder, before, engine=engine)
         progress(f"{called}: forgetting {len(ids):,} records")
         try:
-            issued = _forget(model, batch, [row - public for row in rows], options.publish_names)
+            left = [[row - public for row in some] for some in rows]
+            issued = _forget(model, batch, left, options.publish_names)
         except (NoCertificate, ValueError) as error:
             raise Refused(str(error)) from error
         progress(f"{called}: writing")
-        gone = dict(zip(rows, ids, strict=True))
+        gone = dict(zip(chain(*rows), ids, strict=True))
         records = without_records(read(folder.saved), gone, options.id)
         files = write_generation(folder, writer, model, records)
         with folder.ledger.writing() as entries:
@@ -77,13 +78,11 @@ def _title(batch: RequestBatch) -> str:
 
 
 def _forget(
-    model: Any, batch: RequestBatch, rows: list[int], publish_names: bool
+    model: Any, batch: RequestBatch, rows: list[list[int]], publish_names: bool
 ) -> list[Certificate]:
-    """Let a model forget the rows of the requests, which lie one after another."""
+    """Let a model forget the rows of each request."""
     names = [request.name for request in batch.requests] if publish_names else None
-    left = iter(rows)
-    each = [list(islice(left, len(request.records))) for request in batch.requests]
-    return model.forget_batch(each, names, each=batch.each)
+    return model.forget_batch(rows, names, each=batch.each)
 
 
 def write_generation(

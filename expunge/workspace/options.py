@@ -1,4 +1,4 @@
-"""How a workspace learns: what `fit` was told, and what it settled; kept in the ledger."""
+"""How a workspace learns: what `fit` was told; kept in the ledger."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from expunge.errors import InvalidInput
 from expunge.workspace.stored_settings import STRICT, read_setting
 
-__all__ = ["Options", "Settled", "number_or_public"]
+__all__ = ["Options", "number_or_public"]
 
 
 @dataclass(frozen=True)
@@ -58,36 +58,6 @@ class Options:
             InvalidInput: they are not as `fit` wrote them; the field is named.
         """
         return read_setting(cls, "options", document)
-
-
-@dataclass(frozen=True)
-class Settled:
-    """The settings of the model, and where those that `fit` may choose came from.
-
-    Args:
-        strategy: By name.
-        capacity: Share of the private records that may be forgotten; None where none was fixed.
-        features: What became of the encoded columns first, in words; None for nothing.
-    """
-
-    __pydantic_config__: ClassVar = STRICT
-
-    strategy: str
-    l2: float
-    l2_from: Literal["given", "public records"]
-    row_norm: float
-    row_norm_from: Literal["given", "public records"]
-    capacity: float | None
-    features: str | None = None
-
-    @classmethod
-    def of(cls, document: str) -> "Settled":
-        """Read what was settled from the ledger.
-
-        Raises:
-            InvalidInput: it is not as `fit` wrote it; the field is named.
-        """
-        return read_setting(cls, "settled", document)
 
 
 def number_or_public(name: str, text: str) -> float | Literal["public"]:

@@ -17,18 +17,21 @@ from expunge.workspace.table_limits import OWN
 from expunge.workspace.table_writer import write_table
 from expunge.workspace.tables import read_table
 
-__all__ = ["PUBLIC", "evaluate_on_public", "public_records", "read_public", "write_public"]
-
-PUBLIC = "public"  # the setting with the file's digest, as JSON; null without public records
+__all__ = ["evaluate_on_public", "public_records", "read_public", "write_public"]
 
 
-def write_public(folder: Folder, table: pa.Table | None) -> str:
-    """Write the public records, if there are any; returns the setting for the ledger."""
+def write_public(folder: Folder, table: pa.Table | None, name: str = PUBLIC_RECORDS) -> str:
+    """Write the public records, if there are any, into a file of this name.
+
+    Returns the setting for the ledger: the file's digest as JSON, with its name where that is not
+    the usual one; null without public records.
+    """
     if table is None:
         return json.dumps(None)
-    path = folder.records_file(PUBLIC_RECORDS)
+    path = folder.records_file(name)
     write_table(table, path)
-    return json.dumps(hashlib.sha256(path.read_bytes()).hexdigest())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return json.dumps(digest if name == PUBLIC_RECORDS else {"file": name, "sha256": digest})
 
 
 def read_public(folder: Folder, setting: str) -> bytes | None:
@@ -40,14 +43,15 @@ def read_public(folder: Folder, setting: str) -> bytes | None:
     Raises:
         Altered: it is missing, or not what was written.
     """
-    path, stated = folder.records_file(PUBLIC_RECORDS), json.loads(setting)
+    path, stated = folder.public_file(setting), json.loads(setting)
     if stated is None:
         return None
+    digest = stated["sha256"] if isinstance(stated, dict) else stated
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
         raise Altered(str(path), "is missing, restore it from a backup") from error
-    if hashlib.sha256(content).hexdigest() != stated:
+    if hashlib.sha256(content).hexdigest() != digest:
         raise Altered(str(path), "was changed since it was written, restore it from a backup")
     return content
 
@@ -61,7 +65,7 @@ def public_records(folder: Folder, setting: str) -> pa.Table | None:
     content = read_public(folder, setting)
     if content is None:
         return None
-    return read_table(folder.records_file(PUBLIC_RECORDS), limits=OWN, content=content)
+    return read_table(folder.public_file(setting), limits=OWN, content=content)
 
 
 def evaluate_on_public(
@@ -72,7 +76,7 @@ def evaluate_on_public(
     Raises:
         Altered: the file is missing, or not what was written.
     """
-    table, path = public_records(folder, setting), folder.records_file(PUBLIC_RECORDS)
+    table, path = public_records(folder, setting), folder.public_file(setting)
     if table is None:
         return None
     return evaluation(head, encoding.encode(path, table), labels_of(path, table, options))

@@ -20,10 +20,8 @@ from expunge.core.part_engine import PartEngine, working
 from expunge.errors import InvalidInput, NoCertificate, Refused
 from expunge.ledger import Lease, Model, Overtaken
 from expunge.store import read, sole_writer
-from expunge.workspace.at_work import work_alone
+from expunge.workspace.at_work import status_after, work_alone
 from expunge.workspace.folder import Folder, current_model
-from expunge.workspace.forget import Pending
-from expunge.workspace.status import status
 
 __all__ = ["refresh"]
 
@@ -57,17 +55,7 @@ def refresh(
             folder, lambda lease, before: _renew(folder, lease, before, parts, progress), progress
         )
     LOG.info("refresh: the state before is %s", "not erased" if left else "erased")
-    folder.ledger.close()
-    document = status(workspace)
-    if left:
-        first, *others = left
-        more = f" and {len(others)} more" if others else ""
-        raise Pending(
-            f"the new state is in use, but the one before is not erased: {first}{more}; repair "
-            f"it, then run expunge refresh {folder.path}",
-            document,
-        )
-    return document
+    return status_after(folder, left, "the new state is in use, but the one before", "refresh")
 
 
 def _renew(

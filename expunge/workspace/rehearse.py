@@ -94,7 +94,7 @@ def _look(
         called,
         problem,
         None if before is None else before.name,
-        sum(len(request.records) for request in entries.requests("pending")),
+        sum(len(entries.in_this_fit(each.records)) for each in entries.requests("pending")),
         entries.counts(),
     )
 

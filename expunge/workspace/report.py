@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from expunge.accounting.issue import now
 from expunge.accounting.trade_offs import trade_offs
 from expunge.core.whole_file import check_writable, write_whole
 from expunge.errors import Altered, MissingPackage
-from expunge.ledger import Addition, Model, Request
+from expunge.ledger import Addition, Fit, Model, Request
 from expunge.report.page import page
 from expunge.report.words import longest_weights
 from expunge.unlearning.linear.langevin import Langevin, setting_of
@@ -20,10 +21,10 @@ from expunge.workspace.current_model import loaded
 from expunge.workspace.encoding import Encoding
 from expunge.workspace.evaluation import read_evaluation
 from expunge.workspace.feature_maps import describe_features
-from expunge.workspace.folder import Folder
+from expunge.workspace.folder import PUBLIC, Folder
 from expunge.workspace.held_out import evaluate_held_out
 from expunge.workspace.options import Options
-from expunge.workspace.public_records import PUBLIC, evaluate_on_public
+from expunge.workspace.public_records import evaluate_on_public
 from expunge.workspace.verify import verify
 
 __all__ = ["checked_sentence", "longest_of", "report", "retraining_sentence"]
@@ -57,6 +58,9 @@ def report(
             entries.setting("encoding"),
             entries.setting(PUBLIC),
             entries.certificate_of(model),
+            entries.fits(),
+            entries.left_at(),
+            len(entries.certificates()),
         ),
         lambda said: _document(folder, said, operator, test),
     )
@@ -78,6 +82,15 @@ class _Stated(NamedTuple):
     encoding: str
     public: str
     certificate: str | None
+    fits: list[Fit]
+    left_at: Mapping[int, int]
+    certificates: int
+
+    @property
+    def fitted(self) -> Model:
+        """The model as it was fitted, the last time."""
+        first = self.fits[-1].model if self.fits else 1
+        return self.models[first - 1]
 
 
 def _document(
@@ -104,11 +117,12 @@ def _document(
         "model": {"number": model.number, "created": model.created},
         "requests": _requests(said, options.publish_names),
         "joined": [each.document() for each in said.additions],
+        "fits": [each.document() for each in said.fits],
         "names_published": options.publish_names,
         "records": records,
         "certificate": certificate,
         "checked": checked,
-        "commands": _commands(folder.path, certificate),
+        "commands": _commands(folder.path, None if text is None else said.certificates),
         "strategies": prices,
         "longest": longest_of(estimator),
         "retraining": retraining_sentence(prices, taken),
@@ -158,6 +172,7 @@ def _requests(said: _Stated, publish_names: bool) -> list[dict[str, Any]]:
         if model.request is not None
         for number in said.batches.get(model.request, ([model.request], True))[0]
     }
+    made |= {number: said.models[model - 1].created for number, model in said.left_at.items()}
     return [
         {
             "number": request.number,
@@ -166,17 +181,22 @@ def _requests(said: _Stated, publish_names: bool) -> list[dict[str, Any]]:
             "records": len(request.records),
             "state": request.state,
             "made": made.get(request.number),
+            "by_fit": request.number in said.left_at,
         }
         for request in said.requests
     ]
 
 
-def _commands(workspace: Path, certificate: dict[str, Any] | None) -> list[str]:
-    """What whoever doubts the page can run: with the workspace, or with certificate and model."""
+def _commands(workspace: Path, certificate: int | None) -> list[str]:
+    """What whoever doubts the page can run: with the workspace, or with certificate and model.
+
+    Args:
+        certificate: The number of its file; None if there is none.
+    """
     name = shlex.quote(workspace.resolve().name)
     commands = [f"expunge verify {name}"]
     if certificate is not None:
-        file = f"{name}/certificates/{certificate['sequence']}.json"
+        file = f"{name}/certificates/{certificate}.json"
         commands.append(f"expunge verify {file} --model MODEL_FILE")
         commands.append(f"expunge audit {name}")
     return commands
@@ -212,10 +232,10 @@ def retraining_sentence(prices: list[dict[str, Any]], taken: str | None) -> str:
 
 def _evaluations(folder: Folder, said: _Stated, head: LinearHead) -> list[dict[str, Any]]:
     """Evaluations of the fitted model, where it is still there, and of the current one."""
-    evaluations, first = [], said.models[0].evaluation
+    evaluations, first = [], said.fitted.evaluation
     if first is not None:
         evaluations.append({"name": "fitted", "on": LEARNED_FROM, **read_evaluation(first)})
-    if len(said.models) > 1:
+    if said.model.number > said.fitted.number:
         options, encoding = Options.of(said.options), Encoding.of(said.encoding)
         after = evaluate_on_public(folder, said.public, options, encoding, head)
         if after is not None:

@@ -8,9 +8,8 @@ from typing import Any
 from expunge.accounting.certificate import parse_certificate
 from expunge.ledger import Entries, Model
 from expunge.workspace.evaluation import read_evaluation
-from expunge.workspace.folder import Folder
-from expunge.workspace.options import Options, Settled
-from expunge.workspace.public_records import PUBLIC
+from expunge.workspace.folder import PUBLIC, Folder
+from expunge.workspace.options import Options
 from expunge.workspace.stored_settings import read_object
 
 __all__ = ["status"]
@@ -47,6 +46,7 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
             }
             for request in entries.requests()
         ],
+        "fits": [each.document() for each in entries.fits()],
         "additions": [each.document() for each in entries.additions()],
         "journal": [vars(entry) for entry in entries.journal()],
         "unerased": [str(path) for path in folder.unerased(entries)],
@@ -58,7 +58,6 @@ def _document(folder: Folder, entries: Entries, model: Model) -> dict[str, Any]:
         else read_evaluation(model.evaluation),
         "certificate": None if document is None else _summary(document),
         "options": json.loads(json.dumps(asdict(Options.of(entries.setting("options"))))),
-        "settled": _settled(entries),
     }
 
 
@@ -66,15 +65,6 @@ def _understood(entries: Entries) -> dict[str, Any] | None:
     """What `fit` understood of the tables; None where an earlier version did not write it down."""
     document = entries.find_setting("understood")
     return None if document is None else read_object("understood", document)
-
-
-def _settled(entries: Entries) -> dict[str, Any] | None:
-    """What `fit` settled; None in workspaces of a version that did not keep it."""
-    try:
-        document = entries.setting("settled")
-    except KeyError:
-        return None
-    return asdict(Settled.of(document))
 
 
 def _summary(document: str) -> dict[str, Any]:

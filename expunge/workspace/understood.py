@@ -23,6 +23,7 @@ from expunge.unlearning.linear.linear_fitted import LinearFitted
 from expunge.unlearning.linear.linear_head import LinearHead
 from expunge.unlearning.linear.public_model import public_model
 from expunge.workspace.encoding import Category, Encoding, Number
+from expunge.workspace.feature_maps import describe_features
 from expunge.workspace.options import Options
 from expunge.workspace.tables import compute, is_text
 from expunge.workspace.text_columns import Words
@@ -66,7 +67,7 @@ def describe_fit(
         "dropped": list(options.drop),
         "width": encoding.width,
         "labels": _labels(head, options),
-        "settings": _settings(fitted, options),
+        "settings": _settings(fitted, options, encoding),
         "rows_scaled_down": None if public is None else _scaled_down(public[1], head),
         "public_folds": None if scored is None else _folds(head, *scored),
         "suspicious": [] if public is None else _suspicious(public[0], encoding, declared),
@@ -88,8 +89,8 @@ def _labels(head: LinearHead, options: Options) -> dict[str, Any] | None:
     return {"count": len(head.classes), "from": "--classes" if named else "public records"}
 
 
-def _settings(fitted: LinearFitted, options: Options) -> list[dict[str, Any]]:
-    """Every number that the certificate rests on, as it was resolved, and where it came from."""
+def _settings(fitted: LinearFitted, options: Options, encoding: Encoding) -> list[dict[str, Any]]:
+    """The settings of the model as they were resolved, and where each came from."""
     loss, target = fitted.head.loss, fitted.job.target
     small = "1e-5 or 1/(10 n), whichever is less"
     bound = "public records" if fitted.job.roster.public else "the default without public records"
@@ -105,6 +106,11 @@ def _settings(fitted: LinearFitted, options: Options) -> list[dict[str, Any]]:
         resolved.append(
             ("target_norm", getattr(loss, "target_norm", None), options.target_norm, largest)
         )
+    capacity, features = getattr(fitted.strategy, "capacity", None), describe_features(encoding)
+    if capacity is not None:
+        resolved.append(("capacity", capacity, options.capacity, "the default of the strategy"))
+    if features is not None:
+        resolved.append(("features", features, options.features, ""))
     return [
         {"name": name, "value": value, "from": _origin(name, given, otherwise)}
         for name, value, given, otherwise in resolved

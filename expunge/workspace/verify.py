@@ -19,9 +19,8 @@ from expunge.accounting.verification import (
 )
 from expunge.errors import Altered, InvalidInput, MissingPackage
 from expunge.ledger import Entries, Model, Request
-from expunge.workspace.folder import Folder
+from expunge.workspace.folder import PUBLIC, Folder
 from expunge.workspace.generation_checks import covered_files, generation_differences
-from expunge.workspace.public_records import PUBLIC
 
 __all__ = ["verify"]
 
@@ -51,7 +50,8 @@ class _Stated:
         unwritten: Certificates of requests that are committed, whose files may be still to come.
         done: Names of the requests that models honoured, in that order.
         certified: How many certificates models from the first of these on have, additions included.
-        records: How many records there have been at any time.
+        forgotten, records: How many records this fit has forgotten, and had at any time.
+        chains: The certificates of each fit, by number.
         unerased: Files that such requests still have to erase.
     """
 
@@ -68,6 +68,7 @@ class _Stated:
     requests: list[Request]
     done: list[str]
     unerased: tuple[Path, ...]
+    chains: list[dict[int, str]]
 
     def named(self, *states: str) -> list[str]:
         """The names of the requests in these states."""
@@ -75,10 +76,10 @@ class _Stated:
 
 
 def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
-    asked, counts = entries.requests(), entries.counts()
+    asked, counts, fit = entries.requests(), entries.counts_of_fit(), entries.fit()
     names, honoured, certified = {one.number: one.name for one in asked}, [], 0
     batches = entries.batches()
-    for made in entries.models():
+    for made in entries.models()[fit.model - 1 :]:
         if made.request is not None:
             numbers, each = batches.get(made.request, ([made.request], True))
             honoured += numbers
@@ -94,11 +95,12 @@ def _stated(folder: Folder, entries: Entries, model: Model) -> _Stated:
         unwritten=set(entries.certificates("committed")),
         current=entries.certificate_of(model),
         forgotten=counts["forgotten"],
-        records=sum(counts.values()),
+        records=counts["records"],
         certified=certified,
         requests=asked,
         done=[names[number] for number in honoured],
         unerased=folder.unerased(entries),
+        chains=entries.chains(),
     )
 
 
@@ -111,9 +113,9 @@ def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
         if file.exists() or number not in said.unwritten:
             faults += _certificate_differences(file, document)
     faults += _unknown_certificates(folder, said.certificates)
-    known = _read_all(said.certificates)
-    if known is not None:
-        faults += chain_differences(known)
+    chains = [_read_all(documents) for documents in said.chains]
+    for known in chains:
+        faults += [] if known is None else chain_differences(known)
     claim = proof = None
     if said.current is not None:
         try:
@@ -123,10 +125,10 @@ def _check(folder: Folder, said: _Stated) -> dict[str, Any]:
         else:
             claim, proof = certificate.claim.model_dump(mode="json"), proof_level(certificate)
             faults += _ledger_differences(certificate, said)
-    files = [] if faults else covered_files(folder, said.model, len(said.certificates))
+    files = [] if faults else covered_files(folder, said.model, said.public, len(said.certificates))
     return _verdict(faults, claim) | {
         "proof": proof,
-        "together": None if known is None else joint_document(known),
+        "together": None if chains[-1] is None else joint_document(chains[-1]),
         "certificates": len(said.certificates),
         "pending": len(said.named("pending")),
         "committed": said.named("committed"),
@@ -145,7 +147,7 @@ def _verdict(faults: list[Difference], claim: dict[str, Any] | None = None) -> d
 
 
 def _read_all(documents: dict[int, str]) -> list[Certificate] | None:
-    """The certificates of the ledger in their order; None if one cannot be read."""
+    """The certificates of a fit in their order; None if one cannot be read."""
     try:
         return [parse_certificate(document) for _, document in sorted(documents.items())]
     except InvalidInput:

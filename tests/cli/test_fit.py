@@ -175,13 +175,44 @@ def test_the_installed_command_prints_one_document_and_nothing_else(tmp_path):
     assert json.loads(done.stdout)["records"]["private"] == 150
 
 
-def test_what_was_settled_is_printed_by_fit_and_by_status(tmp_path):
+def test_the_settings_are_printed_once_by_fit_and_by_status(tmp_path):
     words = [*tables(tmp_path), "--l2", "public", "--row-norm", "public"]
     outcome = expunge("fit", tmp_path / "workspace", *words)
-    (line,) = (one for one in outcome.out.splitlines() if one.startswith("settings: "))
-    assert "strategy residual" in line
-    assert line.count("(public records)") == 2
-    assert line in expunge("status", tmp_path / "workspace").out.splitlines()
+    shown = expunge("status", tmp_path / "workspace")
+    for start in ("strategy residual: ", "l2 ", "row_norm "):
+        (line,) = (one for one in outcome.out.splitlines() if one.startswith(start))
+        assert line in shown.out.splitlines()
+    assert outcome.out.count(": public records\n") == 2
+
+
+def test_a_new_fit_in_a_workspace_is_said_and_the_ledger_goes_on(tmp_path):
+    given = tables(tmp_path)
+    printed("fit", tmp_path / "workspace", *given)
+    printed("forget", tmp_path / "workspace", "00003")
+    command = ("fit", tmp_path / "workspace", "--again", *given)
+    assert "--skip-forgotten leaves such records out" in refused(*command)
+    outcome = expunge(*command, "--skip-forgotten", "--name", "second")
+    assert outcome.status == 0
+    assert "fit 2, with model 3" in outcome.out
+    assert "nothing has been deleted since this fit" in outcome.out
+    assert outcome.err == "expunge: 1 record left out, which was forgotten before\n"
+    document = printed(*command, "--take-back")
+    assert document["records"] == {"public": 120, "private": 150, "forgotten": 1}
+    assert [fit["number"] for fit in document["fits"]] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--skip-forgotten",), "--skip-forgotten: needs --again"),
+        (("--take-back",), "--take-back: needs --again"),
+        (("--name", "x"), "--name: needs --again"),
+        (("--again", "--skip-forgotten", "--take-back"), "is the opposite of --take-back"),
+    ],
+)
+def test_what_makes_sense_only_for_a_new_fit_is_refused(tmp_path, words, said):
+    assert said in refused("fit", tmp_path / "workspace", *tables(tmp_path), *words)
+    assert not (tmp_path / "workspace").exists()
 
 
 def test_for_observer_all_accuracy_against_capacity_is_printed_beside_the_public_only_model(
@@ -201,7 +232,8 @@ def test_for_observer_all_accuracy_against_capacity_is_printed_beside_the_public
     points = document["capacity_curve"]["points"]
     assert [point["records"] for point in points] == [1, 3, 9, 30, 90]
     assert points[0]["score"] > points[-1]["score"]
-    assert document["settled"]["capacity"] == 0.004
+    settings = {one["name"]: one["value"] for one in document["understood"]["settings"]}
+    assert settings["capacity"] == 0.004
 
 
 def test_settings_without_public_records_to_choose_them_on_are_refused(tmp_path):
@@ -253,6 +285,8 @@ NONSENSE = {
     "decimal": ("", ";", "point"),
     "text_encoding": ("martian", "rot13"),
     "memory": ("-1", "nan", "inf", "x"),
+    **dict.fromkeys(("again", "skip_forgotten", "take_back"), ()),  # switches
+    "name": ("x",),  # without --again
     "json": (),  # a switch
 }
 

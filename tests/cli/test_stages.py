@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from expunge.cli.stages import stages
+from expunge.cli.stages import notices, stages
 
 
 class Terminal(io.StringIO):
@@ -40,3 +40,10 @@ def test_a_file_or_a_pipe_hears_nothing(monkeypatch, force):
 def test_an_exception_passes_through():
     with pytest.raises(KeyboardInterrupt), stages("fit"):
         raise KeyboardInterrupt
+
+
+def test_what_was_noticed_is_told_once_the_work_is_done(caplog):
+    with notices() as notice:
+        notice("one thing")
+        assert caplog.messages == []
+    assert caplog.messages == ["one thing"]

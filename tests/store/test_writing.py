@@ -102,6 +102,17 @@ def test_requests_of_another_fit_are_not_overwritten(folder):
         refused(folder, fresh(requests, OTHER_FIT), "requests of another fit; choose another")
 
 
+def test_a_new_fit_takes_the_place_of_another_where_that_is_said(folder):
+    with sole_writer(folder, seal=read(folder).index.seal) as writer:
+        seal = writer.prepare(fresh(0, OTHER_FIT), anew=True)
+        assert read(folder).index.lineage.fit != OTHER_FIT
+        writer.commit(seal)
+    assert read(folder).index.lineage.fit == OTHER_FIT
+    assert read(folder).index.generation > 1
+    assert not (folder / "certificate.json").exists()
+    read(folder).check()
+
+
 def test_of_two_who_start_from_one_state_the_second_is_refused(folder):
     saved = read(folder)
     first = following(saved)

@@ -27,6 +27,7 @@ import expunge.report.page  # loaded once, for every fork
 import expunge.workspace.audit
 import expunge.workspace.evaluate
 import expunge.workspace.export
+import expunge.workspace.fit_again
 import expunge.workspace.honour
 import expunge.workspace.predict
 import expunge.workspace.refresh
@@ -45,7 +46,8 @@ SUBMITTERS = (2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 8, 12, 24)
 NEXT = "00149"  # the record of the request that comes after the kills
 GUESSES, MORE = "guesses.csv", "more.csv"  # of the reader; records that join
 JOINING = people(3, seed=5, prefix="1")
-VERBS = ("forget", "add", "refresh", "audit", "sample", "report", "export")
+ANEW, LACKING = "anew.csv", ("00145", "00146")  # a table for another fit; whom it lacks
+VERBS = ("forget", "add", "refresh", "fit", "audit", "sample", "report", "export")
 EXPORTED = {"model.safetensors", "encoding.json", "MODEL_CARD.md"}
 CHUNK = 32  # rows
 SPREAD = 0.15  # seconds a submitter, over which kills at random moments are spread
@@ -65,6 +67,11 @@ def command(verb: str, place: Path, number: int = 0) -> list[str]:
         "report": ["report", workspace, "--output", out],
         "refresh": ["refresh", workspace, "--json"],
         "add": ["add", workspace, "--private", str(place / MORE), "--json"],
+        "fit": [
+            *("fit", workspace, "--again", "--skip-forgotten", "--name", "left out", "--json"),
+            *("--private", str(place / ANEW), "--public", str(place / "public.csv")),
+            *("--id", "id", "--label", "label"),
+        ],
         "export": ["export", workspace, "--to", out, "--json"],
     }[verb]
 
@@ -160,7 +167,7 @@ class Round:
 
     def _let_begin(self, chosen: Child) -> None:
         """Wait until the chosen process works, or did: then it comes to the touch it dies at."""
-        if self.verb not in ("forget", "refresh", "add"):
+        if self.verb not in ("forget", "refresh", "add", "fit"):
             return
         until = time.monotonic() + 3
         lock = self.place / "workspace/secret/.lock"
@@ -179,6 +186,10 @@ class Round:
             again = ran(command(self.verb, self.place))  # it was committed
             if again["status"] != 2 or JOINING["id"][0] not in again["err"]:
                 self.wrong.append(f"records that joined may join again: {again}")
+        elif self.verb == "fit" and status(self.place / "workspace")["fits"]:
+            again = ran(command(self.verb, self.place))  # it was committed
+            if again["status"] != 2 or "'left out' is taken" not in again["err"]:
+                self.wrong.append(f"a fit that is done is done again: {again}")
         else:
             self._expect(ran(command(self.verb, self.place)), what)
         for path in self.place.glob(".*"):
@@ -219,12 +230,14 @@ class Round:
         certificate = json.loads(
             max((workspace / "certificates").glob("[0-9]*.json"), key=_number).read_text()
         )
-        gone = {NEXT}
-        for request in requests[:-1]:
-            gone |= set(records(int(request["name"].split()[-1])))
+        gone, anew = {NEXT}, len(document["fits"])
+        if anew:
+            gone |= set(LACKING)
+        names = [request["name"] for request in requests]
+        for name in names[:-1]:
+            gone |= set(LACKING if name == "left out" else records(int(name.split()[-1])))
         left, joined = self._left(), self._joined()
         more = bool(joined)
-        names = [request["name"] for request in requests]
         tickets = {what for what in self.ended_well if what.startswith("ticket")}
         for holds, problem in (
             (len(requests) == accepted + 1 and tickets <= set(names), "a request is lost"),
@@ -233,11 +246,18 @@ class Round:
             (document["records"]["forgotten"] == len(gone), "other records are forgotten"),
             (document["model"]["number"] == len(requests) + 1 + more, "models are lost or doubled"),
             (checked["valid"], f"verify: {checked}"),
-            (0 <= checked["certificates"] - len(requests) <= more, "certificates are not as many"),
+            (
+                0 <= checked["certificates"] - (len(requests) - anew) <= more,
+                "certificates are not as many",
+            ),
+            (anew == names.count("left out") <= 1, "a fit is done twice, or in part"),
+            (anew or not self.ended_well & {"fit", "fit again"}, "a fit is lost"),
             (more >= bool(self.ended_well & {"add", "add again"}), "records that joined are lost"),
             (joined in (set(), set(JOINING["id"])), "records joined in part"),
             (
-                0 <= certificate["sequence"] - len(names) <= more,
+                certificate["sequence"] <= len(names) - anew  # which begin anew with a fit
+                if anew
+                else 0 <= certificate["sequence"] - len(names) <= more,
                 "a certificate is lost or doubled",
             ),
             (left == set(private_people()["id"]) - gone | joined, "the records left are others"),
@@ -306,6 +326,8 @@ def start(scratch: Path) -> Path:
         workspace = fitted(place, private)
     assert len(list(workspace.glob("secret/saved/secret/chunk-*.parquet"))) > 2
     write(place / MORE, JOINING)
+    kept = [row for row, record in enumerate(private["id"]) if record not in LACKING]
+    write(place / ANEW, {name: [values[row] for row in kept] for name, values in private.items()})
     for record in private["id"]:
         assert _traces(workspace, {record}), record  # they can be seen where they are
     return place

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reliability.md"
 RESULTS = Path(__file__).parent / "results"
 
-VERBS = ("forget", "add", "refresh", "audit", "sample", "report", "export")
+VERBS = ("forget", "add", "refresh", "fit", "audit", "sample", "report", "export")
 Lines = list[dict[str, Any]]
 
 

@@ -1,6 +1,7 @@
 """Who holds a fitted state hands out copies of its certificate, and says what pickle left out."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -42,3 +43,9 @@ def test_what_was_handed_out_is_known_of_every_kind_of_earlier_fit(model):
     assert was_released(model.fitted_)
     assert was_released(model.release())
     assert not was_released(None)
+
+
+def test_a_model_after_a_deletion_was_handed_out_though_the_fitted_one_never_was(model):
+    kept = replace(model.fitted_, released=False)
+    assert was_released(kept) is (kept.certificate is not None)
+    assert not was_released(replace(kept, certificate=None))

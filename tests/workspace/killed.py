@@ -21,6 +21,7 @@ import rich.progress  # noqa: F401
 import sqlalchemy.dialects.sqlite  # noqa: F401
 
 import expunge.workspace.fit  # loaded once, for every fork
+import expunge.workspace.fit_again
 import expunge.workspace.forget
 import expunge.workspace.predict
 import expunge.workspace.refresh

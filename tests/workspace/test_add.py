@@ -15,10 +15,11 @@ from expunge.unlearning.linear import saved_rows
 from expunge.workspace import add as module
 from expunge.workspace import at_work
 from expunge.workspace.add import add
+from expunge.workspace.at_work import Pending
 from expunge.workspace.csv_tables import CsvForm
 from expunge.workspace.current_model import loaded
 from expunge.workspace.folder import Folder
-from expunge.workspace.forget import Pending, forget
+from expunge.workspace.forget import forget
 from expunge.workspace.predict import predict
 from expunge.workspace.refresh import refresh
 from expunge.workspace.report import report

@@ -5,8 +5,9 @@ import pytest
 from expunge.ledger import Overtaken
 from expunge.store import NotErased
 from expunge.workspace import at_work
-from expunge.workspace.at_work import work_alone
+from expunge.workspace.at_work import Pending, status_after, work_alone
 from expunge.workspace.folder import Folder
+from expunge.workspace.status import status
 from tests.workspace.tables_made import usual
 
 
@@ -55,3 +56,14 @@ def test_a_disk_that_fails_before_is_an_error(folder):
 
     with pytest.raises(OSError, match="the disk is full"):
         work_alone(folder, work, print)
+
+
+def test_the_status_after_work_says_what_is_left_and_who_erases_it(folder):
+    assert status_after(folder, (), "done, but it", "forget", {"joined": 3}) == (
+        status(folder.path) | {"joined": 3}
+    )
+    remedy = f"repair it, then run expunge forget {folder.path}"
+    with pytest.raises(Pending) as stuck:
+        status_after(folder, ("one", "two"), "done, but it", "forget")
+    assert str(stuck.value) == f"done, but it is not erased: one and 1 more; {remedy}"
+    assert stuck.value.document == status(folder.path)

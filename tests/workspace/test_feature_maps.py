@@ -69,8 +69,9 @@ def test_it_learns_what_the_columns_alone_do_not_and_says_what_was_chosen(worksp
     assert scores["majority"]["accuracy"] < 0.6
     assert scores["accuracy"] > 0.9
     document = status(workspace)
-    assert "trees of" in document["settled"]["features"]
-    assert document["settled"]["l2_from"] == "public records"
+    known = {one["name"]: one for one in document["understood"]["settings"]}
+    assert "trees of" in known["features"]["value"]
+    assert known["l2"]["from"] == "public records"
     assert document["options"]["features"] == "trees"
 
 

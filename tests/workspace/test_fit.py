@@ -8,9 +8,9 @@ import pytest
 from safetensors.torch import load_file
 
 from expunge.errors import InvalidInput
+from expunge.unlearning import CertifiedClassifier
 from expunge.unlearning.linear.estimator import load
-from expunge.workspace import encoding
-from expunge.workspace import fit as module
+from expunge.workspace import encoding, fit_tables
 from expunge.workspace.fit import fit
 from expunge.workspace.forget import forget
 from expunge.workspace.options import Options
@@ -387,12 +387,12 @@ def test_private_records_shape_neither_encoding_nor_row_norm_nor_labels(tmp_path
 @pytest.mark.parametrize("fault", ["encoding", "row norm", "labels"])
 def test_a_rule_that_looked_at_private_records_would_be_caught(tmp_path, monkeypatch, fault):
     if fault == "encoding":
-        monkeypatch.setattr(module, "_encoding", _encoding_of_private)
+        monkeypatch.setattr(fit_tables, "_encoding", _encoding_of_private)
     elif fault == "row norm":
-        monkeypatch.setattr(module.CertifiedClassifier, "row_bound_of", lambda *_: next(norms))
+        monkeypatch.setattr(CertifiedClassifier, "row_bound_of", lambda *_: next(norms))
         norms = iter(range(1, 99))
     else:
-        monkeypatch.setattr(module.CertifiedClassifier, "fit_stored", _with_labels_of_private)
+        monkeypatch.setattr(CertifiedClassifier, "fit_stored", _with_labels_of_private)
     found = []
     for name, private in strangers().items():
         try:
@@ -406,12 +406,12 @@ def _encoding_of_private(mine, theirs, options, rules):
     return encoding.fitted(mine.path, mine.table, ["age", "colour", "member"], rules)
 
 
-def _with_labels_of_private(self, rows, public, bound, labels, engine):
+def _with_labels_of_private(self, rows, public, bound, labels, engine, **more):
     there = np.unique(rows.column("targets")[len(public[0]) :].numpy())
-    return FIT_STORED(self, rows, public, bound, labels[there], engine)
+    return FIT_STORED(self, rows, public, bound, labels[there], engine, **more)
 
 
-FIT_STORED = module.CertifiedClassifier.fit_stored
+FIT_STORED = CertifiedClassifier.fit_stored
 
 
 # ---- ids ----------------------------------------------------------------------------------------
@@ -478,7 +478,7 @@ def test_an_exception_while_writing_leaves_nothing(tmp_path, monkeypatch):
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.CertifiedClassifier, "model_bytes", interrupted)
+    monkeypatch.setattr(CertifiedClassifier, "model_bytes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fitted(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"private.csv", "public.csv"}

@@ -20,6 +20,9 @@ LEFT = (
     f"models/{'0' * 64}.safetensors",
     f"models/.{'0' * 64}.safetensors.x1y2",
     "records/.public.parquet.x1y2",
+    "records/public-2.parquet",
+    "secret/arriving.sqlite",
+    "secret/arriving.sqlite-wal",
     "secret/saved/.model-0123456789abcdef.safetensors",
     "secret/saved/secret/chunk-0123456789abcdef-0.parquet",
     "secret/saved/secret/.state-0123456789abcdef.safetensors.x1y2z3a4",
@@ -54,6 +57,11 @@ def test_paths_are_as_documented(tmp_path):
     assert folder.certificate_file(3) == tmp_path / "certificates/3.json"
     assert folder.records_file("public.parquet") == tmp_path / "records/public.parquet"
     assert folder.saved == tmp_path / "secret/saved"
+    assert folder.arriving == tmp_path / "secret/arriving.sqlite"
+    assert folder.public_file('"abc"') == tmp_path / "records/public.parquet"
+    assert folder.public_file('{"file": "public-2.parquet", "sha256": "abc"}') == (
+        tmp_path / "records/public-2.parquet"
+    )
 
 
 def test_the_current_model_is_the_last(workspace):

@@ -14,8 +14,9 @@ from expunge.accounting.verification import differences
 from expunge.errors import InvalidInput
 from expunge.ledger import Busy, Ledger, RequestBatch, sqlite_file
 from expunge.workspace import see_through as module
+from expunge.workspace.at_work import Pending
 from expunge.workspace.folder import Folder
-from expunge.workspace.forget import Pending, forget, forget_batch
+from expunge.workspace.forget import forget, forget_batch
 from expunge.workspace.honour import honour
 from expunge.workspace.predict import predict
 from expunge.workspace.status import status

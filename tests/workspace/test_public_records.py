@@ -5,9 +5,9 @@ import json
 import pytest
 
 from expunge.errors import Altered
-from expunge.workspace.folder import Folder
+from expunge.workspace.folder import PUBLIC, Folder
 from expunge.workspace.forget import forget
-from expunge.workspace.public_records import PUBLIC, public_records, read_public
+from expunge.workspace.public_records import public_records, read_public
 from expunge.workspace.verify import verify
 from tests.workspace.tables_made import fitted, public_people, usual
 

@@ -21,9 +21,10 @@ from expunge.store.lock import hold_lock
 from expunge.unlearning.linear import saved_rows
 from expunge.workspace import at_work
 from expunge.workspace import refresh as module
+from expunge.workspace.at_work import Pending
 from expunge.workspace.audit import audit
 from expunge.workspace.folder import Folder
-from expunge.workspace.forget import Pending, forget
+from expunge.workspace.forget import forget
 from expunge.workspace.refresh import refresh
 from expunge.workspace.status import status
 from expunge.workspace.verify import verify

@@ -8,8 +8,9 @@ import pytest
 
 from expunge.ledger import Busy
 from expunge.workspace import report as report_module
+from expunge.workspace.at_work import Pending
 from expunge.workspace.folder import Folder
-from expunge.workspace.forget import Pending, forget
+from expunge.workspace.forget import forget
 from expunge.workspace.report import report
 from expunge.workspace.status import status
 from tests.cli.test_main import expunge

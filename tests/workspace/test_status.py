@@ -5,10 +5,8 @@ import json
 import sqlite3
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from expunge.errors import Altered
-from expunge.ledger.sealing import renew_seal
 from expunge.unlearning import load
 from expunge.workspace.forget import forget
 from expunge.workspace.status import status
@@ -20,17 +18,8 @@ def test_before_a_deletion_nothing_is_certified(tmp_path):
     document = status(workspace)
     assert set(document) == {
         *("workspace", "records", "requests", "model", "certificate", "options"),
-        *("unerased", "lease", "settled", "journal", "additions", "missing"),
+        *("unerased", "lease", "journal", "additions", "fits", "missing"),
         *("understood", "on_public_records"),
-    }
-    assert document["settled"] == {
-        "strategy": "residual",
-        "l2": 1e-3,
-        "l2_from": "given",
-        "row_norm": pytest.approx(document["settled"]["row_norm"]),
-        "row_norm_from": "public records",
-        "capacity": None,
-        "features": None,
     }
     assert (document["unerased"], document["lease"]) == ([], None)
     assert document["records"] == {"public": 120, "private": 150, "forgotten": 0}
@@ -109,19 +98,19 @@ def test_a_file_that_is_missing_is_named(tmp_path, kind):
 
 def test_what_was_chosen_is_shown_with_where_it_came_from(tmp_path):
     workspace = fitted(tmp_path, l2="public", row_norm=1.5, observer="all", capacity=0.02)
-    settled, model = status(workspace)["settled"], loaded_model(workspace)
-    assert settled == {
-        "strategy": "langevin",
-        "l2": model.l2_,
-        "l2_from": "public records",
-        "row_norm": 1.5,
-        "row_norm_from": "given",
-        "capacity": 0.02,
-        "features": None,
+    understood, model = status(workspace)["understood"], loaded_model(workspace)
+    known = {one["name"]: (one["value"], one["from"]) for one in understood["settings"]}
+    assert known == {
+        "epsilon": (1.0, "--epsilon, or its default"),
+        "delta": (1e-5, "1e-5 or 1/(10 n), whichever is less"),
+        "strategy": ("langevin", "the cheapest that is sound for the observer"),
+        "l2": (model.l2_, "public records"),
+        "row_norm": (1.5, "--row-norm, or its default"),
+        "capacity": (0.02, "--capacity, or its default"),
     }
-    assert model.fitted_.ridge.l2 == settled["l2"] < 0.1
+    assert model.fitted_.ridge.l2 == known["l2"][0] < 0.1
     forget(workspace, ["00003"])
-    assert status(workspace)["settled"] == settled
+    assert status(workspace)["understood"] == understood
     assert "chosen by cross-validation" in (workspace / "certificates/1.json").read_text()
 
 
@@ -130,20 +119,10 @@ def test_a_setting_that_was_altered_is_noticed(tmp_path):
     with sqlite3.connect(workspace / "ledger.sqlite") as connection:
         connection.execute(
             "UPDATE settings SET value = replace(value, 'public records', 'given') "
-            "WHERE name = 'settled'"
+            "WHERE name = 'understood'"
         )
     with pytest.raises(Altered, match="settings was changed"):
         status(workspace)
-
-
-def test_workspaces_that_did_not_keep_what_was_settled_have_none(tmp_path):
-    workspace = usual(tmp_path)
-    everything = create_engine(f"sqlite:///{workspace / 'ledger.sqlite'}")
-    with everything.begin() as connection:
-        connection.execute(text("DELETE FROM settings WHERE name = 'settled'"))
-        renew_seal(connection)
-    everything.dispose()
-    assert status(workspace)["settled"] is None
 
 
 def loaded_model(workspace):

@@ -8,15 +8,13 @@ import pytest
 
 from expunge.errors import InvalidInput
 from expunge.workspace.encoding import Category, Encoding, Number
-from expunge.workspace.options import Options, Settled
+from expunge.workspace.options import Options
 from expunge.workspace.stored_settings import read_setting
 from tests.cli.hostile import CONTENTS, VALUES, changed, places
 
 OPTIONS = Options(id="id", label="label", classes=("a", "b"), drop=("c",), row_norm="public")
 ENCODING = Encoding({"age": Number(40.0, 10.0), "colour": Category(("red", "blue"))})
-SETTLED = Settled("langevin", 1e-4, "public records", 2.0, "given", 0.01)
 WRITTEN = {
-    "settled": (Settled.of, json.dumps(asdict(SETTLED)), SETTLED),
     "options": (Options.of, json.dumps(asdict(OPTIONS)), OPTIONS),
     "encoding": (Encoding.of, ENCODING.document(), ENCODING),
 }

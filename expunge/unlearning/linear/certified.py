@@ -264,6 +264,7 @@ class Certified(
         bound: float,
         labels: np.ndarray | None,
         engine: PartEngine = HERE,
+        released_before: bool = False,
     ) -> None:
         """Learn from bounded rows; nothing of an earlier fit changes before it has succeeded."""
         ridge = self.choose_ridge(self._make_loss, public, labels, len(features))
@@ -295,7 +296,7 @@ class Certified(
             outcome=outcome.lay_out(),
             classes=labels,
             released=bool(self.released),
-            released_before=was_released(self._state),
+            released_before=released_before or was_released(self._state),
             lineage=fresh_lineage(),
             labels=None if labels is None else self._origin_of_labels(roster.public),
             ridge=ridge,

@@ -19,6 +19,7 @@ from expunge.unlearning.ids import check_request, given_ids
 from expunge.unlearning.linear.arrivals import arrivals
 from expunge.unlearning.linear.growing_rows import GrowingRows
 from expunge.unlearning.linear.linear_fitted import LinearFitted
+from expunge.unlearning.linear.poor_settings import warn_of_lifted_delta
 from expunge.unlearning.outcome import Outcome
 from expunge.unlearning.released import Released
 from expunge.unlearning.requests import issuing, next_state
@@ -60,7 +61,9 @@ class Joining(Holding[LinearFitted, Released], BaseEstimator):
         columns, again = arrivals(self, fitted, X, y), flag("again", again)
         ids = given_ids(ids, X)
         with self.replacing() as keep:
-            return join(fitted, columns, ids, again=again, request=request, keep=keep)[1]
+            after, certificate = join(fitted, columns, ids, again=again, request=request, keep=keep)
+        warn_of_lifted_delta(after.job)
+        return certificate
 
     def exchange(
         self,
@@ -85,7 +88,9 @@ class Joining(Holding[LinearFitted, Released], BaseEstimator):
         ids = given_ids(ids, X)
         columns = arrivals(self, fitted, X, y)
         with self.replacing() as keep:
-            return exchange(fitted, gone, columns, ids, request=request, keep=keep)[1]
+            after, certificate = exchange(fitted, gone, columns, ids, request=request, keep=keep)
+        warn_of_lifted_delta(after.job)
+        return certificate
 
 
 def join(

@@ -19,7 +19,7 @@ from expunge.unlearning.linear.linear_job import LinearJob
 from expunge.unlearning.linear.public_folds import take_evenly
 from expunge.unlearning.linear.rehearsal import FEWEST, Rehearsal
 
-__all__ = ["warn_of_poor_settings"]
+__all__ = ["warn_of_lifted_delta", "warn_of_poor_settings"]
 
 ROWS = 1024  # public ones whose norms are looked at
 UNLIKE = 1.5  # how far apart the factors are by which nine in ten and one in ten rows are scaled
@@ -39,6 +39,22 @@ def warn_of_poor_settings(job: LinearJob, strategy: Any, public: Any) -> None:
         problems.extend(_poor_models(job, strategy))
     for problem in problems:
         warnings.warn(problem, SettingsWarning, stacklevel=LEVEL)
+
+
+def warn_of_lifted_delta(job: LinearJob) -> None:
+    """Warn where so many records joined that delta is no tenth of one over them, as it was at fit.
+
+    Counts of records are on every certificate.
+    """
+    roster, delta = job.roster, job.target.delta
+    at_fit, now = roster.at_fit - roster.public, roster.retained - roster.public
+    if delta * 10 * at_fit <= 1 < delta * 10 * now:
+        warnings.warn(
+            f"delta: {delta:g} is above 1/(10 n) for the {now:,} private records that there are "
+            f"now, and was not for the {at_fit:,} at fit: a smaller delta takes a new fit",
+            SettingsWarning,
+            stacklevel=3,
+        )
 
 
 def _scaled_rows(job: LinearJob, public: Any) -> Iterator[str]:

@@ -26,6 +26,8 @@ class FitsStored(Certified):
         bound: float,
         labels: np.ndarray | None,
         engine: str | PartEngine = HERE,
+        *,
+        released_before: bool = False,
     ) -> Self:
         """Learn from rows on disk, public ones first, bounded and with their labels as numbers.
 
@@ -38,6 +40,7 @@ class FitsStored(Certified):
             labels: All labels, sorted; None for a regression.
             engine: Computes the parts of passes, now and at requests: "local", "ray" or one of
                 your own. Certificates do not depend on it.
+            released_before: A model of an earlier fit of these records was handed out.
         """
         check_parameters(self.get_params(deep=False))
         engine = engine_called(engine)
@@ -45,5 +48,5 @@ class FitsStored(Certified):
         self.n_features_in_ = features.shape[1] - 1
         count = public[0].shape[0]
         roster = Roster(id_rows(None, len(features) - count, count), count)
-        self._learn(features, targets, roster, public, bound, labels, engine)
+        self._learn(features, targets, roster, public, bound, labels, engine, released_before)
         return self

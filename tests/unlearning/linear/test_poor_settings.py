@@ -223,3 +223,26 @@ def test_a_warning_points_at_the_line_that_called_fit():
     with pytest.warns(SettingsWarning, match="row_norm") as caught:
         CertifiedClassifier().fit(50 * X[500:], y[500:], public=(50 * X[:500], y[:500]))
     assert caught[0].filename == __file__
+
+
+# Delta, which additions may lift above a tenth of one over the records.
+
+
+def test_additions_that_leave_delta_no_longer_small_are_warned_about():
+    X, y = labelled(103, features=3)
+    clf = CertifiedClassifier(delta=1e-3, strategy="residual", classes=np.unique(y))
+    clf.fit(X[:99], y[:99])
+    clf.add(X[99:100], y[99:100])
+    for row, count in ((100, 101), (101, 102)):
+        with pytest.warns(SettingsWarning, match=rf"1/\(10 n\) for the {count} .* the 99 at fit"):
+            clf.add(X[row : row + 1], y[row : row + 1])
+    clf.forget([0, 1])
+    with pytest.warns(SettingsWarning, match="for the 101 private records"):
+        clf.add(X[102:], y[102:])
+
+
+def test_a_delta_that_was_large_at_fit_is_nobody_elses_news():
+    X, y = labelled(41, features=3)
+    clf = CertifiedClassifier(delta=1e-2, strategy="residual", classes=np.unique(y))
+    clf.fit(X[:40], y[:40])
+    assert clf.add(X[40:], y[40:]) is None
