@@ -70,7 +70,7 @@ def evaluate(
     unseen, trained_on = Counter[str](), Counter[str]()
     rate, given_once = RowRate("scoring", rows_known(data), progress), GivenOnce()
     size, named = block_rows(encoding, memory), False
-    for block in known.blocks(data, limits, form, size):
+    for block in known.blocks(data, limits, form, size, labels=True):
         given, unknown = _labels(block, options, head, tally)
         labels.add(given, unknown)
         rows = encoding.encode(block.path, block.table)
@@ -83,7 +83,7 @@ def evaluate(
             given_once.add(ids)
             trained_on.update(_outcomes(folder, ids, doubt=labels.rows == len(ids)))
         rate.at(labels.rows)
-    blocks = known.blocks(data, limits, form, size)
+    blocks = known.blocks(data, limits, form, size, labels=True)
     given_once.check(data, (block.ids(options.id) for block in blocks))
     _refuse_unknown(data, options, head, labels)
     folder.ledger.close()

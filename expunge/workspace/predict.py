@@ -66,7 +66,7 @@ def predict(
     with working(engine, address) as parts, writing_table(output) as written:
         under_way = parts.at_most if isinstance(parts, Cluster) else 1
         size = block_rows(known.encoding, memory, under_way)
-        blocks = known.blocks(file, limits, form, size)
+        blocks = known.blocks(file, limits, form, size, labels=False)
         for table, named, strange in parts.map(_predictions, work, blocks):
             if named:
                 given.add(table[work.id].to_pylist())
@@ -74,7 +74,7 @@ def predict(
             rows += table.num_rows
             unseen = {n: unseen.get(n, 0) + strange.get(n, 0) for n in (*unseen, *strange)}
             rate.at(rows)
-        blocks = known.blocks(file, limits, form, size)
+        blocks = known.blocks(file, limits, form, size, labels=False)
         given.check(file, (block.ids(work.id) for block in blocks))
     return {
         "rows": rows,

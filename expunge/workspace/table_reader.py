@@ -3,7 +3,7 @@
 `predict`, `evaluate` and `add` begin with it. No private record is opened.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -66,40 +66,32 @@ class TableReader:
         return spread_dates(path, table, self.dates)
 
     def blocks(
-        self, path: Path, limits: TableLimits, form: CsvForm, rows: int
+        self, path: Path, limits: TableLimits, form: CsvForm, rows: int, *, labels: bool
     ) -> Iterator["ReadBlock"]:
         """Read a table, one file or many, so many rows at a time.
 
         Nothing of a CSV is guessed: what the model takes for numbers is read as `fit` reads it.
 
+        Args:
+            labels: The labels are needed, so those of a regression are read too. Whoever predicts
+                looks at no label, and a column of that name may hold anything.
+
         Raises:
             InvalidInput: as `read`, or a cell holds no number where the model needs one; the row is
                 named.
         """
-        first = 1
+        first, numbers = 1, self._number_columns(labels)
         for file, table in table_blocks(path, limits, rows, form=form, private=False):
             spread = spread_dates(file, table, self.dates, first=first)
-            yield ReadBlock(file, self._with_numbers(file, spread, first, form.decimal), first)
+            read = _with_numbers(file, spread, first, form.decimal, numbers)
+            yield ReadBlock(file, read, first)
             first += table.num_rows
 
-    def _with_numbers(self, path: Path, table: pa.Table, first: int, decimal: str) -> pa.Table:
-        """The table with texts as numbers, in columns that the model takes for numbers.
-
-        Raises:
-            InvalidInput: a text is none; its row is named.
-        """
+    def _number_columns(self, labels: bool) -> list[str]:
         names = [name for name, rule in self.encoding.rules.items() if isinstance(rule, Number)]
-        names += [self.options.label] if self.options.task == "regression" else []
-        for name in names:
-            if name in table.column_names and is_text(table[name].type):
-                values, unread = numbers_in(table[name], decimal)
-                if unread.any():
-                    row = first + int(unread.argmax())
-                    problem = f"row {row} holds no number in column {name!r}: correct it, or leave "
-                    raise InvalidInput(str(path), f"{problem}the cell empty")
-                place = table.column_names.index(name)
-                table = table.set_column(place, name, pa.array(values, from_pandas=True))
-        return table
+        return (
+            [*names, self.options.label] if labels and self.options.task == "regression" else names
+        )
 
 
 @dataclass(frozen=True)
@@ -122,3 +114,23 @@ class ReadBlock:
             InvalidInput: as `tables.ids_of`.
         """
         return ids_of(self.path, self.table, column, self.first)
+
+
+def _with_numbers(
+    path: Path, table: pa.Table, first: int, decimal: str, names: Iterable[str]
+) -> pa.Table:
+    """The table with texts as numbers, in these of its columns.
+
+    Raises:
+        InvalidInput: a text is none; its row is named.
+    """
+    for name in names:
+        if name in table.column_names and is_text(table[name].type):
+            values, unread = numbers_in(table[name], decimal)
+            if unread.any():
+                row = first + int(unread.argmax())
+                problem = f"row {row} holds no number in column {name!r}: correct it, or leave "
+                raise InvalidInput(str(path), f"{problem}the cell empty")
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, pa.array(values, from_pandas=True))
+    return table

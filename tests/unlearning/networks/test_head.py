@@ -15,7 +15,7 @@ from expunge.core.rows import bounded_rows
 from expunge.errors import InvalidInput
 from expunge.losses import Logistic, Softmax, Squared
 from expunge.losses.objective import Objective
-from expunge.unlearning.linear.budget import step_cost
+from expunge.unlearning.linear.few_records import step_cost
 from expunge.unlearning.model_file import SALT
 from expunge.unlearning.networks.head import BOUND, FEATURES, TARGETS, Head
 from tests.unlearning.linear.deletions import Deletions, distance, optimum
