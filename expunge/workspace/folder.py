@@ -126,7 +126,10 @@ class Folder:
             return result  # pyright: ignore[reportReturnType]
 
     def strays(self, entries: Entries) -> tuple[Path, ...]:
-        """Our files that are not current, but for the saved model's: left, or in the making."""
+        """Our files that are not current, but for the saved model's: left, or in the making.
+
+        A folder that is gone has none; what should be in it is missing, which others tell.
+        """
         model = current_model(entries)
         keep = {
             self.model_file(model.sha256),
@@ -136,6 +139,7 @@ class Folder:
         return tuple(
             path
             for kind, ours in OURS.items()
+            if (self.path / kind).is_dir()
             for path in sorted((self.path / kind).iterdir())
             if ours.fullmatch(path.name) and path not in keep
         )
@@ -206,7 +210,9 @@ class Folder:
         """Write the ledger's certificates, delete what is not current; yields what went wrong."""
         for number, document in entries.certificates().items():
             file = self.certificate_file(number)
-            if not file.exists():
+            if file.is_symlink() or (file.exists() and not file.is_file()):
+                yield f"{file}: is no file of its own, and the certificate belongs there"
+            elif not file.exists():
                 try:
                     write_whole(file, f"{parse_certificate(document).readable()}\n".encode())
                 except (OSError, InvalidInput) as error:
@@ -222,7 +228,10 @@ class Folder:
             yield f"{error.filename2 or error.filename}: {error.strerror}"
         remove_unfinished(self.path / AUDIT)  # of an audit that was killed
         for kind in OURS:
-            sync(self.path / kind)
+            if (self.path / kind).is_dir():
+                sync(self.path / kind)
+            else:
+                yield f"{self.path / kind}: is gone; restore it from a backup"
 
 
 def _erase(path: Path) -> Iterator[str]:

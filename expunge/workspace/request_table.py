@@ -10,6 +10,8 @@ Rows of one request need not stand together; requests come in the order in which
 
 from pathlib import Path
 
+import pyarrow as pa
+
 from expunge.errors import InvalidInput
 from expunge.workspace.folder import Folder
 from expunge.workspace.options import Options
@@ -36,7 +38,7 @@ def read_requests(workspace: Path, file: Path) -> dict[str, list[str]]:
     for name in (NAME, column):
         if name not in table.column_names:
             raise InvalidInput(str(file), f"no column {name!r}; there are {list_columns(table)}")
-    texts = (table[name].cast("string").to_pylist() for name in (NAME, column))
+    texts = (_texts_of(file, table, name) for name in (NAME, column))
     requests: dict[str, list[str]] = {}
     for row, (name, record) in enumerate(zip(*texts, strict=True), start=1):
         for what, given in (("name of a request", name), ("id", record)):
@@ -44,3 +46,17 @@ def read_requests(workspace: Path, file: Path) -> dict[str, list[str]]:
                 raise InvalidInput(str(file), f"row {row} has no {what}")
         requests.setdefault(name.strip(), []).append(record.strip())
     return requests
+
+
+def _texts_of(file: Path, table: pa.Table, name: str) -> list[str | None]:
+    """The cells of a column as texts.
+
+    Raises:
+        InvalidInput: cells of this type are none.
+    """
+    try:
+        return table[name].cast("string").to_pylist()
+    except pa.ArrowException:
+        kind = table[name].type
+        problem = f"column {name!r} holds {kind}: give names and ids as texts or whole numbers"
+        raise InvalidInput(str(file), problem) from None

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import sqlite3
 from collections import Counter
 
@@ -413,6 +414,35 @@ def test_the_log_of_earlier_entries_is_erased_even_while_somebody_has_the_ledger
     for path in workspace.glob("ledger.sqlite*"):
         assert sha256 not in path.read_bytes()
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda folder: shutil.rmtree(folder), r"certificates/1.json: cannot be written"),
+        (lambda folder: (folder / "1.json").mkdir(), r"1.json: is no file of its own"),
+        (
+            lambda folder: (folder / "1.json").symlink_to(folder.parent / "elsewhere"),
+            r"1.json: is no file of its own",
+        ),
+    ],
+    ids=["no folder", "a folder", "a link"],
+)
+def test_whatever_stands_in_a_certificates_place_keeps_the_request_committed(
+    workspace, spoil, problem
+):
+    folder = workspace / "certificates"
+    spoil(folder)
+    with pytest.raises(Pending, match=problem):
+        forget(workspace, ["00003"])
+    assert [one["state"] for one in status(workspace)["requests"]] == ["committed"]
+    if folder.exists():
+        file = folder / "1.json"
+        file.unlink() if file.is_symlink() else file.rmdir()
+    else:
+        folder.mkdir()
+    assert forget(workspace, [])["requests"][0]["state"] == "honoured"
+    assert verify(workspace)["valid"]
 
 
 def test_a_reader_in_the_middle_of_earlier_entries_keeps_the_request_committed(

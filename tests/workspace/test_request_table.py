@@ -1,6 +1,8 @@
 """A table of requests: names and ids, as they stand there."""
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from expunge.errors import InvalidInput
 from expunge.workspace.request_table import read_requests
@@ -44,3 +46,12 @@ def test_the_column_of_ids_may_be_called_as_in_the_tables(tmp_path):
 def test_what_is_no_table_of_requests_is_refused_by_name(workspace, text, complaint):
     with pytest.raises(InvalidInput, match=complaint):
         read(workspace, text)
+
+
+@pytest.mark.parametrize("cells", [[["a"]], [b"\xff"]], ids=["lists", "bytes that are no text"])
+@pytest.mark.parametrize("name", ["request", "id"])
+def test_cells_that_are_no_texts_are_refused_by_their_column(workspace, tmp_path, name, cells):
+    file = tmp_path / "requests.parquet"
+    parquet.write_table(pa.table({"request": ["a"], "id": ["00003"]} | {name: cells}), file)
+    with pytest.raises(InvalidInput, match=f"column '{name}'"):
+        read_requests(workspace, file)
